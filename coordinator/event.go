@@ -1,0 +1,163 @@
+package coordinator
+
+import (
+	"time"
+
+	"gigafizz/layout"
+)
+
+// Event is one thing that happened in a run. The progress bar, the trace file, metrics and the final report are all
+// folds of the same events; nothing measures twice.
+type Event struct {
+	At   time.Duration // since the run began, monotonic
+	Body Body
+}
+
+// Body is the content of an Event: one of the types below.
+type Body interface {
+	// Name is the event's name in a trace.
+	Name() string
+}
+
+// Observer takes events. It is called from one goroutine at a time and must not block: the run waits for it.
+type Observer func(Event)
+
+// JobPlanned comes first: the effective values of the run, before anything was created.
+type JobPlanned struct {
+	JobID       string // 32 hex digits
+	Spec        layout.Spec
+	SizeBytes   int64
+	Target      string // a path, "null:" or "memory:"
+	Sink        Sink
+	SinkReason  string // one line: why this sink, and which promise is weaker there; empty when it was asked for by name
+	GrainBytes  int64
+	ExtentBytes int64 // after rounding up to the grain
+	Extents     int
+	Sync        Sync
+	Verify      Verify
+	Lease       time.Duration
+	FileSystem  FileSystem // zero for null: and memory:
+}
+
+// WorkerReady says that a worker may be given assignments. One for each process, however many addresses it has.
+type WorkerReady struct {
+	Worker  string // its id, 32 hex digits
+	Host    string
+	PID     int64
+	Threads int
+	Sink    Sink
+}
+
+// Phase is a stage of a run.
+type Phase string
+
+// The phases, in order.
+const (
+	PhasePrepare Phase = "prepare" // staging file, allocation
+	PhaseWrite   Phase = "write"   // extents, flushed in batches meanwhile
+	PhaseFlush   Phase = "flush"   // release of the workers and the final flush
+	PhaseVerify  Phase = "verify"
+	PhasePublish Phase = "publish"
+)
+
+// PhaseBegan says that a phase began, and so that the one before it ended.
+type PhaseBegan struct {
+	Phase Phase
+}
+
+// Progress is what one worker did since its last Progress. Sums over all of them are the totals, so attempts that
+// were given up count too.
+type Progress struct {
+	Worker    string
+	Generated int64 // bytes computed
+	Accepted  int64 // bytes accepted by the kernel
+	Fill      time.Duration
+	Put       time.Duration
+	Prefault  time.Duration
+}
+
+// ExtentWritten says that an extent was accepted by the kernel; it is not durable yet.
+type ExtentWritten struct {
+	Worker  string
+	Extent  layout.Extent
+	Attempt int
+}
+
+// ExtentFailed says that an attempt ended without a receipt, or that its bytes cannot be believed any more.
+type ExtentFailed struct {
+	Worker  string
+	Extent  layout.Extent
+	Attempt int
+	Err     error
+}
+
+// BatchDurable says that one flush made these extents durable.
+type BatchDurable struct {
+	Extents []layout.Extent
+	Bytes   int64
+	Flush   time.Duration
+}
+
+// FlushFailed says that a flush reported an error and that these extents will be written again.
+type FlushFailed struct {
+	Extents []layout.Extent
+	Err     error
+}
+
+// Verified counts bytes that were read back and compared since the last Verified.
+type Verified struct {
+	Bytes    int64
+	ReadPath string // "direct", "dropped", "client-uncached", "cached" or "memory"
+}
+
+// Published says that the file stands under its final name.
+type Published struct {
+	Path        string
+	NameDurable bool // whether the directory was flushed without an error
+}
+
+// Warning is for people: something is weaker than they may expect.
+type Warning struct {
+	Text string
+}
+
+// JobEnded comes last.
+type JobEnded struct {
+	Err error // nil: complete, as asked
+}
+
+// Name implements Body.
+func (JobPlanned) Name() string { return "job_planned" }
+
+// Name implements Body.
+func (WorkerReady) Name() string { return "worker_ready" }
+
+// Name implements Body.
+func (PhaseBegan) Name() string { return "phase_began" }
+
+// Name implements Body.
+func (Progress) Name() string { return "progress" }
+
+// Name implements Body.
+func (ExtentWritten) Name() string { return "extent_written" }
+
+// Name implements Body.
+func (ExtentFailed) Name() string { return "extent_failed" }
+
+// Name implements Body.
+func (BatchDurable) Name() string { return "batch_durable" }
+
+// Name implements Body.
+func (FlushFailed) Name() string { return "flush_failed" }
+
+// Name implements Body.
+func (Verified) Name() string { return "verified" }
+
+// Name implements Body.
+func (Published) Name() string { return "published" }
+
+// Name implements Body.
+func (Warning) Name() string { return "warning" }
+
+// Name implements Body.
+func (JobEnded) Name() string { return "job_ended" }

@@ -1,0 +1,102 @@
+package coordinator
+
+// SchemaVersion is the version of the JSON report. It grows when a field changes its meaning or goes away.
+const SchemaVersion = 1
+
+// Report is the outcome of a job, folded from its events. Times are seconds of wall clock unless the name says cpu.
+type Report struct {
+	SchemaVersion  int     `json:"schema_version"`
+	Program        string  `json:"program_version"`
+	Job            string  `json:"job"`
+	Started        string  `json:"started"` // RFC 3339, UTC
+	Complete       bool    `json:"complete"`
+	Durable        bool    `json:"durable"`
+	NameDurable    bool    `json:"name_durable"`
+	Output         string  `json:"output"`
+	FileBytes      int64   `json:"file_bytes"`
+	AcceptedBytes  int64   `json:"accepted_bytes"`
+	DurableBytes   int64   `json:"durable_bytes"`
+	RedoneBytes    int64   `json:"redone_bytes"`
+	ElapsedSeconds float64 `json:"elapsed_seconds"`
+	PrepareSeconds float64 `json:"prepare_seconds"`
+	// Sums over threads of the time that each spent, so on two threads they may exceed the elapsed time.
+	PrefaultThreadSeconds float64 `json:"prefault_thread_seconds"`
+	FillThreadSeconds     float64 `json:"fill_thread_seconds"`
+	PutThreadSeconds      float64 `json:"put_thread_seconds"`
+	// Wall clock: the sums above divided by the number of threads that wrote.
+	PrefaultSeconds        float64        `json:"prefault_seconds"`
+	FillSeconds            float64        `json:"fill_seconds"`
+	PutSeconds             float64        `json:"put_seconds"`
+	FlushSeconds           float64        `json:"flush_seconds"`
+	VerifySeconds          float64        `json:"verify_seconds"`
+	PublishSeconds         float64        `json:"publish_seconds"`
+	UserCPUSeconds         float64        `json:"user_cpu_seconds"`
+	SystemCPUSeconds       float64        `json:"system_cpu_seconds"`
+	AcceptedBytesPerSecond float64        `json:"accepted_bytes_per_second"`
+	DurableBytesPerSecond  float64        `json:"durable_bytes_per_second"`
+	VerifiedBytes          int64          `json:"verified_bytes"`
+	VerifiedReadPath       string         `json:"verified_read_path"`
+	Workers                []WorkerReport `json:"workers"`
+	Parameters             Parameters     `json:"parameters"`
+	Environment            Environment    `json:"environment"`
+	Warnings               []string       `json:"warnings"`
+	Errors                 []ErrorReport  `json:"errors"`
+}
+
+// WorkerReport is one worker process's part of a job.
+type WorkerReport struct {
+	ID            string  `json:"id"`
+	Host          string  `json:"host"`
+	PID           int64   `json:"pid"`
+	Threads       int     `json:"threads"`
+	AcceptedBytes int64   `json:"accepted_bytes"`
+	FileBytes     int64   `json:"file_bytes"` // of extents whose first receipt was this worker's; the sum over workers is the file's bytes
+	FillSeconds   float64 `json:"fill_thread_seconds"`
+	PutSeconds    float64 `json:"put_thread_seconds"`
+}
+
+// Parameters are the effective values of a run.
+type Parameters struct {
+	Layout       string  `json:"layout"`
+	N            int64   `json:"n,omitempty"`
+	Rules        string  `json:"rules,omitempty"`
+	Seed         *uint64 `json:"seed,omitempty"`
+	SizeBytes    int64   `json:"size_bytes"`
+	Sink         Sink    `json:"sink"`
+	SinkReason   string  `json:"sink_reason,omitempty"`
+	Threads      int     `json:"threads"`
+	GrainBytes   int64   `json:"grain_bytes"`
+	ExtentBytes  int64   `json:"extent_bytes"`
+	Extents      int     `json:"extents"`
+	Sync         Sync    `json:"sync"`
+	Verify       Verify  `json:"verify"`
+	LeaseSeconds float64 `json:"lease_seconds"`
+}
+
+// Environment is where a run took place.
+type Environment struct {
+	Host                 string     `json:"host"`
+	OS                   string     `json:"os"`
+	Arch                 string     `json:"arch"`
+	Kernel               string     `json:"kernel"`
+	CPUs                 int        `json:"cpus"`
+	MemoryBytes          int64      `json:"memory_bytes"`
+	FileSystem           FileSystem `json:"file_system"`
+	Device               string     `json:"device"`
+	DirtyBackgroundRatio int64      `json:"dirty_background_ratio"`
+	DirtyRatio           int64      `json:"dirty_ratio"`
+	DirtyBackgroundBytes int64      `json:"dirty_background_bytes"`
+	DirtyBytes           int64      `json:"dirty_bytes"`
+}
+
+// ErrorReport is one failure, as data.
+type ErrorReport struct {
+	Operation   string `json:"operation"`
+	Path        string `json:"path,omitempty"`
+	OffsetBytes *int64 `json:"offset_bytes,omitempty"`
+	LengthBytes int64  `json:"length_bytes,omitempty"`
+	Host        string `json:"host,omitempty"`
+	Errno       string `json:"errno,omitempty"`
+	Message     string `json:"message"`
+	Hint        string `json:"hint,omitempty"`
+}

@@ -1,0 +1,3 @@
+module gigafizz/deploy/tools/dev
+
+go 1.26.8
