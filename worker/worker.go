@@ -1,14 +1,7 @@
 // Package worker writes, flushes and checks extents of a file on behalf of a coordinator.
 package worker
 
-import (
-	"context"
-	"io"
-
-	"google.golang.org/grpc"
-
-	"gigafizz/layout"
-)
+import "google.golang.org/grpc"
 
 // Config is what a worker is made of.
 type Config struct {
@@ -28,9 +21,3 @@ func (w *Worker) Register(s grpc.ServiceRegistrar) {}
 
 // Close ends all work, waits for every goroutine that writes, and closes what is open.
 func (w *Worker) Close() error { return nil }
-
-// Stream writes the whole layout to out in order, filled by threads goroutines ahead of the writer. progress, if not
-// nil, is told after each write how many bytes were accepted since the last call. It returns the first error of out.
-func Stream(ctx context.Context, l *layout.Layout, out io.Writer, threads int, progress func(bytes int64)) error {
-	return nil
-}
