@@ -2,64 +2,105 @@ package layout
 
 import (
 	"errors"
+	"fmt"
 	"io"
-	"strconv"
+	"slices"
 )
 
 // GeneratorVersion changes whenever the bytes of any Spec change. Builds of different versions never share a job.
 const GeneratorVersion = 1
 
-// Layout is a compiled Spec: a file that does not exist yet, as a function. It is read-only and safe for any number
-// of goroutines.
+// ErrNoRecords is returned by questions about records of a content that has none.
+var ErrNoRecords = errors.New("this content has no records")
+
+// Layout is a compiled Spec: a file that does not exist yet, as a function. It is safe for any number of goroutines.
 type Layout struct {
-	spec Spec
-	text []byte
+	spec    Spec
+	content content
 }
 
-// New compiles a spec, or says which limit it exceeds.
+// content is one kind of content: a size, and bytes at any place.
+type content interface {
+	size() int64
+	fill(p []byte, off int64) // [off, off+len(p)) lies within the content
+}
+
+// New compiles a spec, or says why it is not valid, as Spec.Validate does. It costs less than a millisecond for the
+// usual rules; what filling needs beyond that is prepared when it is first used.
 func New(s Spec) (*Layout, error) {
-	if s.N > 1e7 {
-		return nil, errors.New("skeleton")
+	s.Rules = slices.Clone(s.Rules)
+	c, err := s.compile()
+	if err != nil {
+		return nil, fmt.Errorf("layout: %w", err)
 	}
-	l := &Layout{spec: s}
-	for i := int64(1); i <= s.N; i++ {
-		hit := false
-		for _, r := range s.Rules {
-			if i%r.Divisor == 0 {
-				hit = true
-				l.text = append(l.text, r.Word...)
-			}
-		}
-		if !hit {
-			l.text = strconv.AppendInt(l.text, i, 10)
-		}
-		l.text = append(l.text, '\n')
-	}
-	return l, nil
+	return &Layout{spec: s, content: c}, nil
 }
 
 // Spec returns what the layout was compiled from.
-func (l *Layout) Spec() Spec { return l.spec }
+func (l *Layout) Spec() Spec {
+	s := l.spec
+	s.Rules = slices.Clone(s.Rules)
+	return s
+}
 
 // Size is the number of bytes of the file.
-func (l *Layout) Size() int64 { return int64(len(l.text)) }
+func (l *Layout) Size() int64 { return l.content.size() }
 
 // Records is the number of records, and whether the content has any.
-func (l *Layout) Records() (int64, bool) { return l.spec.N, l.spec.Kind == KindRules }
+func (l *Layout) Records() (n int64, ok bool) {
+	r, ok := l.content.(*records)
+	if !ok {
+		return 0, false
+	}
+	return r.n, true
+}
 
-// Fill writes the bytes [off, off+len(p)) of the file into p. It allocates nothing and may start anywhere.
-// It panics when the range is not within the file: callers cut extents, they do not guess.
+// Offset is where a record begins. Records are numbered from 1, and Offset(n+1) is the size of the file. It is exact
+// and costs O(digits), whatever n is.
+func (l *Layout) Offset(record int64) (off int64, err error) {
+	r, ok := l.content.(*records)
+	if !ok {
+		return 0, fmt.Errorf("offset of record %d: %w", record, ErrNoRecords)
+	}
+	if record < 1 || record > r.n+1 {
+		return 0, fmt.Errorf("offset of record %d: the records are 1 to %d", record, r.n)
+	}
+	return r.offset(record), nil
+}
+
+// Locate says which record the byte at off belongs to, and how many bytes of that record stand before it. It inverts
+// Offset: Locate(Offset(r)) is (r, 0). It is exact and costs O(digits) of the questions that Offset answers.
+func (l *Layout) Locate(off int64) (record, within int64, err error) {
+	r, ok := l.content.(*records)
+	if !ok {
+		return 0, 0, fmt.Errorf("locate offset %d: %w", off, ErrNoRecords)
+	}
+	if off < 0 || off >= r.size() {
+		return 0, 0, fmt.Errorf("locate offset %d: the file has %d bytes", off, r.size())
+	}
+	record, within = r.locate(off)
+	return record, within, nil
+}
+
+// Fill writes the bytes [off, off+len(p)) of the file into p. It may start anywhere, and calls that go on where an
+// earlier one ended allocate nothing. Any number of goroutines may call it at once. It panics when the range is not
+// within the file: callers cut extents, they do not guess.
 func (l *Layout) Fill(p []byte, off int64) {
-	copy(p, l.text[off:off+int64(len(p))])
+	if size := l.Size(); off < 0 || off > size || int64(len(p)) > size-off {
+		panic(fmt.Sprintf("layout: fill of %d bytes at offset %d is outside the file of %d bytes", len(p), off, size))
+	}
+	l.content.fill(p, off)
 }
 
 // ReadAt implements io.ReaderAt over the file.
 func (l *Layout) ReadAt(p []byte, off int64) (int, error) {
-	if off >= l.Size() {
-		return 0, io.EOF
+	if off < 0 {
+		return 0, fmt.Errorf("layout: read at the negative offset %d", off)
 	}
-	n := min(int64(len(p)), l.Size()-off)
-	l.Fill(p[:n], off)
+	n := max(0, min(int64(len(p)), l.Size()-off))
+	if n > 0 {
+		l.Fill(p[:n], off)
+	}
 	if n < int64(len(p)) {
 		return int(n), io.EOF
 	}
