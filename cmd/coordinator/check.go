@@ -1,0 +1,119 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+
+	"github.com/spf13/pflag"
+
+	"gigafizz/cmd/quantity"
+	"gigafizz/coordinator"
+	"gigafizz/layout"
+)
+
+// threadsMax bounds --threads: more would only wait for each other.
+const threadsMax = 4096
+
+// checkContent checks how the content flags go together and compiles the layout. stream tells whether a content without
+// an end has somewhere to go.
+func checkContent(o *content, flags *pflag.FlagSet, stream bool) (*layout.Layout, error) {
+	given := flags.Changed
+	spec := layout.Spec{Kind: o.layout.kind, N: int64(o.n.count), Rules: o.rules}
+	switch {
+	case spec.Kind == layout.KindRandom && (given("n") || given("rules")):
+		return nil, usageError("flags", "--layout=random --size=8GiB", "--layout=random has no records: --n and --rules do not go with it")
+	case spec.Kind == layout.KindRandom && !given("size"):
+		return nil, usageError("flags", "--layout=random --size=8GiB", "--layout=random needs --size")
+	case spec.Kind == layout.KindRules && given("size"):
+		return nil, usageError("flags", "--n=1e9, or --layout=random with --size", "--size goes with --layout=random only; records are counted with --n")
+	case spec.Kind == layout.KindRules && !given("n"):
+		return nil, usageError("flags", "--n=1e9", "--n is missing: how many records?")
+	case o.n.infinite && !stream:
+		return nil, usageError("--n", "--n=inf --out=- | consumer", "inf goes with a stream only: --out=-, a FIFO or a character device")
+	case spec.Kind == layout.KindRandom:
+		spec = layout.Spec{Kind: layout.KindRandom, Seed: o.layout.seed, Bytes: int64(o.size)}
+	case o.n.infinite:
+		n, err := layout.LargestN(spec.Rules, layout.MaxBytes)
+		if err != nil {
+			return nil, usageError("--rules", "", "%w", err)
+		}
+		spec.N = n
+	}
+	l, err := layout.New(spec)
+	if err != nil {
+		return nil, layoutFailure(err)
+	}
+	return l, nil
+}
+
+// layoutFailure names the flag behind a limit of the layout, and the largest value that it takes.
+func layoutFailure(err error) error {
+	if e, ok := errors.AsType[*layout.LimitError](err); ok && e.Quantity == "n" {
+		return usageError("--n", fmt.Sprintf("--n=%d", e.Max), "%w", e)
+	}
+	return usageError("content", program+" --help", "%w", err)
+}
+
+// checkDelivery checks how the delivery flags go together and with the target, and fills what was left open.
+func checkDelivery(o *delivery, flags *pflag.FlagSet, t target) error {
+	given := flags.Changed
+	switch {
+	case given("threads") && o.threads == 0:
+		return usageError("--threads", "leave it out for one for each CPU", "at least 1 is needed")
+	case o.threads > threadsMax:
+		return usageError("--threads", fmt.Sprintf("--threads=%d", runtime.GOMAXPROCS(0)), "%d is over the limit of %d", o.threads, threadsMax)
+	case given("extent") && o.extent == 0:
+		return usageError("--extent", "--extent=64MiB", "at least one byte is needed; it is rounded up to the grain")
+	case o.lease <= 0:
+		return usageError("--lease", "--lease=10s", "a time above zero is needed")
+	case o.timeLimit < 0 || given("timelimit") && o.timeLimit == 0:
+		return usageError("--timelimit", "--timelimit=90s, or leave it out for no limit", "a time above zero is needed")
+	case t.file || t.name == "":
+	case o.sink != coordinator.SinkAuto:
+		return usageError("--sink", "leave it out", "%s goes with a file only, not with --out=%s", o.sink, t.name)
+	case o.overwrite || o.restart:
+		return usageError("flags", "leave them out", "--overwrite and --restart go with a file only, not with --out=%s", t.name)
+	case given("sync") && o.sync != coordinator.SyncNone:
+		return usageError("--sync", "--sync=none", "%s cannot be kept: nothing is durable with --out=%s", o.sync, t.name)
+	case given("verify") && o.verify != coordinator.VerifyNone && t.sink != coordinator.SinkMemory:
+		return usageError("--verify", "--verify=none", "%s cannot be kept: nothing can be read back from --out=%s", o.verify, t.name)
+	}
+	if o.threads == 0 {
+		o.threads = quantity.Count(runtime.GOMAXPROCS(0))
+	}
+	if !t.file {
+		o.sync = coordinator.SyncNone
+		if t.sink != coordinator.SinkMemory {
+			o.verify = coordinator.VerifyNone
+		}
+	}
+	return nil
+}
+
+// checkTelling checks that no two of the things that are written share a place.
+func checkTelling(o *telling, c *console, t target) error {
+	stdout := o.json == "-" && (t.standard || t.sameAs(c.stdout))
+	switch {
+	case stdout:
+		return usageError("flags", "--json=FILE", "standard output cannot carry both the bytes (--out=%s) and the report (--json=-)", t.name)
+	case samePath(o.json, o.trace):
+		return usageError("flags", "give them two names", "--json and --trace name the same file %s", o.json)
+	case t.file && samePath(o.json, t.name), t.file && samePath(o.trace, t.name):
+		return usageError("flags", "give them two names", "the output %s is also where --json or --trace goes", t.name)
+	case o.trace == "-":
+		return usageError("--trace", "--trace=run.jsonl", "events go to a file, not to standard output")
+	}
+	return nil
+}
+
+// samePath compares two names of files to be written; - and nothing are no files.
+func samePath(a, b string) bool {
+	if a == "" || b == "" || a == "-" || b == "-" {
+		return false
+	}
+	absA, errA := filepath.Abs(a)
+	absB, errB := filepath.Abs(b)
+	return errA == nil && errB == nil && absA == absB
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+)
+
+// newCompletionCommand prints the script that teaches a shell our words.
+func newCompletionCommand(c *console) *cobra.Command {
+	shells := []string{"bash", "zsh", "fish", "pwsh"}
+	cmd := &cobra.Command{
+		Use:       "completion bash|zsh|fish|pwsh",
+		Short:     "shell completion, to be sourced by the shell",
+		ValidArgs: shells,
+		Example: `  source <(coordinator completion bash)
+  coordinator completion zsh > "${fpath[1]}/_coordinator"
+  coordinator completion fish | source
+  coordinator completion pwsh | Out-String | Invoke-Expression`,
+		Args: func(_ *cobra.Command, args []string) error {
+			hint := program + " completion bash"
+			if len(args) != 1 {
+				return usageError("completion", hint, "name one shell of %s", quoted(shells))
+			}
+			for _, s := range shells {
+				if s == args[0] {
+					return nil
+				}
+			}
+			return usageError("completion", hint, "%q is not one of %s%s", args[0], quoted(shells), didYouMean(args[0], shells))
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root := cmd.Root()
+			var err error
+			switch args[0] {
+			case "bash":
+				err = root.GenBashCompletionV2(c.stdout, true)
+			case "zsh":
+				err = root.GenZshCompletion(c.stdout)
+			case "fish":
+				err = root.GenFishCompletion(c.stdout, true)
+			case "pwsh":
+				err = root.GenPowerShellCompletionWithDesc(c.stdout)
+			}
+			if err != nil {
+				return writeFailure("standard output", err)
+			}
+			return nil
+		},
+	}
+	return command{codes: []int{exitOK, exitRuntime, exitUsage}}.add(cmd)
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+
+	"golang.org/x/term"
+
+	"gigafizz/coordinator"
+)
+
+// program is the name that people type, and the prefix of everything on standard error.
+const program = "coordinator"
+
+// console is where the program speaks. Nothing here is safe for concurrent use but say, whose lines are single writes.
+type console struct {
+	stdout io.Writer
+	stderr io.Writer
+	above  io.Writer // takes what is said while a bar stands on the last line of the terminal; nil without one
+	quiet  bool      // -q: errors only
+}
+
+// say writes one line for people to standard error, unless they asked for silence.
+func (c *console) say(format string, args ...any) {
+	if c.quiet {
+		return
+	}
+	out := c.stderr
+	if c.above != nil {
+		out = c.above
+	}
+	_, _ = io.WriteString(out, prefixed(fmt.Sprintf(format, args...)))
+}
+
+// line writes one line to standard error, quiet or not. Whether standard error takes it changes nothing.
+func (c *console) line(text string) { _, _ = io.WriteString(c.stderr, prefixed(text)) }
+
+// prefixed is text as one line that says who speaks.
+func prefixed(text string) string {
+	return program + ": " + strings.ReplaceAll(text, "\n", "; ") + "\n"
+}
+
+// print writes text to standard output in one piece; its error is a result.
+func (c *console) print(text string) error {
+	if _, err := io.WriteString(c.stdout, text); err != nil {
+		return writeFailure("standard output", err)
+	}
+	return nil
+}
+
+// complain tells what went wrong and what to try next. A reader that went away is no news to whoever closed the pipe.
+func (c *console) complain(err error) {
+	if err == nil || errors.Is(err, errReaderGone) {
+		return
+	}
+	c.line(err.Error())
+	if f, ok := errors.AsType[*coordinator.Failure](err); ok && f.Hint != "" {
+		c.line("try: " + f.Hint)
+	}
+}
+
+// leave ends the program at once, for a signal that cannot wait.
+func (c *console) leave(code int, why string) {
+	c.line(why)
+	os.Exit(code)
+}
+
+// internal tells of a broken invariant without the stack: where it was found, and whom to tell.
+func (c *console) internal(v any) int {
+	c.line(fmt.Sprintf("internal error: %v (%s, version %s)", v, panicPlace(), programVersion()))
+	c.line("try: report this line with the command that led to it; the output's name was not touched, and unfinished files are where they were")
+	return exitRuntime
+}
+
+// panicPlace names the file and line that panicked. It is called while the panic is being recovered.
+func panicPlace() string {
+	pcs := make([]uintptr, 32)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs)])
+	panicking := false
+	for {
+		f, more := frames.Next()
+		if panicking && !strings.HasPrefix(f.Function, "runtime.") {
+			return fmt.Sprintf("%s:%d", f.File[strings.LastIndexByte(f.File, '/')+1:], f.Line)
+		}
+		panicking = panicking || f.Function == "runtime.gopanic" || f.Function == "runtime.sigpanic"
+		if !more {
+			return "place unknown"
+		}
+	}
+}
+
+// isTerminal tells whether w is a terminal.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"gigafizz/cmd/quantity"
+	"gigafizz/coordinator"
+)
+
+// digestReport is the checksums of a file that need not exist.
+type digestReport struct {
+	SchemaVersion int    `json:"schema_version"`
+	FileBytes     int64  `json:"file_bytes"`
+	CRC32C        string `json:"crc32c"`
+	BLAKE3        string `json:"blake3"`
+}
+
+// digestSchema grows when a field of digestReport changes its meaning or goes away.
+const digestSchema = 1
+
+// newDigestCommand computes what other tools will say of the file.
+func newDigestCommand(c *console) *cobra.Command {
+	o := &struct {
+		content
+		telling
+		threads quantity.Count
+	}{}
+	speed := newFlags("Speed")
+	speed.VarP(&o.threads, "threads", "t", "`COUNT` of threads (default: one for each CPU)")
+	d := command{codes: []int{exitOK, exitRuntime, exitUsage, exitInterrupt, exitReaderGone, exitTerminated}}
+	d.groups = append(d.groups, o.content.flags(), speed, o.reportFlags())
+	cmd := &cobra.Command{
+		Use:   "digest --n=COUNT",
+		Short: "checksums of the whole file, without a file",
+		Long:  "digest computes the CRC32C and the BLAKE3 (as b3sum prints it) of the whole file, in parallel and without any I/O.",
+		Example: `  coordinator digest --n=1e9
+  b3sum fizz.txt`,
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c.quiet = o.quiet
+		if err := checkDelivery(&delivery{threads: o.threads, lease: 1}, cmd.Flags(), target{}); err != nil {
+			return err
+		}
+		if o.threads == 0 {
+			o.threads = quantity.Count(runtime.GOMAXPROCS(0))
+		}
+		l, err := checkContent(&o.content, cmd.Flags(), false)
+		if err != nil {
+			return err
+		}
+		sums, err := coordinator.Digest(cmd.Context(), l, int(o.threads), nil)
+		if err != nil {
+			return err
+		}
+		r := digestReport{SchemaVersion: digestSchema, FileBytes: l.Size(), CRC32C: fmt.Sprintf("%08x", sums.CRC32C), BLAKE3: sums.BLAKE3Hex()}
+		return c.deliver(&o.telling, r, fmt.Sprintf("bytes  %d\ncrc32c %s\nblake3 %s\n", r.FileBytes, r.CRC32C, r.BLAKE3))
+	}
+	return d.add(cmd)
+}

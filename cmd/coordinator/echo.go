@@ -1,0 +1,51 @@
+package main
+
+import (
+	"fmt"
+
+	"gigafizz/cmd/quantity"
+	"gigafizz/coordinator"
+	"gigafizz/layout"
+)
+
+// echo tells the effective values before the work, and warnings when they come.
+func (j *job) echo(e coordinator.Event) {
+	switch b := e.Body.(type) {
+	case coordinator.JobPlanned:
+		j.console.say("%s: %s", j.target.title(), contents(j.layout))
+		j.console.say("%s", j.how(b))
+	case coordinator.Warning:
+		j.console.say("warning: %s", b.Text)
+	}
+}
+
+// contents says how much there is and of what: exact first, rounded behind.
+func contents(l *layout.Layout) string {
+	size := digits(l.Size()) + " bytes" + both(l.Size())
+	spec := l.Spec()
+	if n, ok := l.Records(); ok {
+		return fmt.Sprintf("%s by the rules %q, %s", plural(n, "record"), layout.FormatRules(spec.Rules), size)
+	}
+	return fmt.Sprintf("%s, incompressible, seed %d", size, spec.Seed)
+}
+
+// how says which way the bytes go and what is promised.
+func (j *job) how(b coordinator.JobPlanned) string {
+	line := fmt.Sprintf("sink %s", b.Sink)
+	if b.SinkReason != "" {
+		line += " (" + b.SinkReason + ")"
+	}
+	line += ", " + plural(int64(j.threads), "thread")
+	if b.ExtentBytes > 0 {
+		line += fmt.Sprintf(", %s of %s%s", plural(int64(b.Extents), "extent"), quantity.FormatSize(b.ExtentBytes), j.rounded(b))
+	}
+	return line + fmt.Sprintf(", sync %s, verify %s", b.Sync, b.Verify)
+}
+
+// rounded tells that an extent is not what was asked for.
+func (j *job) rounded(b coordinator.JobPlanned) string {
+	if j.extent == 0 || int64(j.extent) == b.ExtentBytes {
+		return ""
+	}
+	return fmt.Sprintf(" (%s rounded up to the grain of %s)", j.extent.String(), quantity.FormatSize(b.GrainBytes))
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gigafizz/coordinator"
+	"gigafizz/layout"
+)
+
+// runOptions are the flags of run, and of plan, which is a run without its work.
+type runOptions struct {
+	content
+	delivery
+	telling
+}
+
+// newRunCommand is the default command: write, prove, publish.
+func newRunCommand(c *console) *cobra.Command {
+	o := &runOptions{}
+	d := command{codes: []int{
+		exitOK, exitRuntime, exitUsage, exitBad, exitSpace, exitIncomplete, exitRefused, exitInterrupt, exitReaderGone, exitTerminated,
+	}}
+	d.groups = append(d.groups, o.content.flags(), o.delivery.flags(), o.telling.flags())
+	cmd := &cobra.Command{
+		Use:   "run --n=COUNT --out=PATH",
+		Short: "write the file, or the stream (the default command)",
+		Long: `run writes the content to --out. A file is written beside its final name, flushed, read back, and only then published
+under that name, which so never shows a partial file. Nothing that exists is replaced unless --overwrite says so.`,
+		Example: `  coordinator run --n=1e9 --out=fizz.txt
+  coordinator run --n=1e9 --out=fizz.txt --overwrite --verify=full --json=report.json
+  coordinator run --n=inf --rules=1=y --out=- | head -3
+  coordinator run --n=1e9 --out=memory: --threads=1`,
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c.quiet = o.quiet
+		j, err := o.check(cmd, c)
+		if err != nil {
+			return err
+		}
+		return j.run(cmd.Context())
+	}
+	return d.add(cmd)
+}
+
+// job is a checked command line.
+type job struct {
+	*runOptions
+	console *console
+	layout  *layout.Layout
+	target  target
+}
+
+// check checks every flag and every combination. Nothing exists yet when it fails.
+func (o *runOptions) check(cmd *cobra.Command, c *console) (*job, error) {
+	if o.out == "" {
+		return nil, usageError("flags", "--out=fizz.txt, or --out=- for standard output", "--out is missing: where do the bytes go?")
+	}
+	t, err := resolveTarget(o.out)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkDelivery(&o.delivery, cmd.Flags(), t); err != nil {
+		return nil, err
+	}
+	if err := checkTelling(&o.telling, c, t); err != nil {
+		return nil, err
+	}
+	l, err := checkContent(&o.content, cmd.Flags(), t.stream())
+	if err != nil {
+		return nil, err
+	}
+	return &job{runOptions: o, console: c, layout: l, target: t}, nil
+}
+
+// run does the job and tells of it: the results are opened first and written last, whatever happens between.
+func (j *job) run(ctx context.Context) error {
+	results, err := openResults(&j.telling, j.console)
+	if err != nil {
+		return err
+	}
+	watchers := []coordinator.Observer{j.echo}
+	if results.trace != nil {
+		watchers = append(watchers, results.trace.observe)
+	}
+	progress := startProgress(j.console, j.progress)
+	watchers = append(watchers, progress.observe)
+	report, err := j.write(ctx, func(e coordinator.Event) {
+		for _, w := range watchers {
+			w(e)
+		}
+	})
+	progress.stop()
+	complete(&report, err)
+	told := errors.Join(results.report(report), results.close(), j.summarize(report))
+	if err != nil {
+		return err // what it ended with matters more than how that was told
+	}
+	return told
+}
+
+// write runs the job with workers in this process, or writes the stream.
+func (j *job) write(ctx context.Context, observe coordinator.Observer) (coordinator.Report, error) {
+	if j.target.stream() {
+		return j.stream(ctx, observe)
+	}
+	dir := ""
+	if j.target.file {
+		dir = filepath.Dir(j.target.name)
+	}
+	workers, err := startLocal(dir, int(j.threads))
+	if err != nil {
+		return coordinator.Report{}, err
+	}
+	cfg := coordinator.Config{Roster: workers, Observe: observe, Program: programVersion()}
+	report, err := coordinator.Run(ctx, cfg, j.job(dir))
+	if closeErr := workers.close(); err == nil && closeErr != nil {
+		j.console.say("warning: %v", closeErr) // the job is complete, flushed and published; nothing of it depends on this
+	}
+	return report, err
+}
+
+// job is what the flags say, as the coordinator takes it.
+func (j *job) job(dir string) coordinator.Job {
+	to := coordinator.Target{Sink: j.target.sink}
+	if j.target.file {
+		to = coordinator.Target{Sink: j.sink, Path: j.target.name, Root: localRoot, Dir: dir}
+	}
+	job := coordinator.Job{
+		Spec: j.layout.Spec(), Target: to, ExtentBytes: int64(j.extent), Sync: j.sync, Verify: j.verify, Lease: j.lease, TimeLimit: j.timeLimit,
+	}
+	if j.overwrite {
+		job.Existing = coordinator.ExistingReplace
+	}
+	if j.restart {
+		job.Leftover = coordinator.LeftoverDiscard
+	}
+	return job
+}
+
+// complete makes a report that can be written whatever happened: an error is in it, and a list is never null.
+func complete(r *coordinator.Report, err error) {
+	if err != nil {
+		r.Complete = false
+		if len(r.Errors) == 0 {
+			r.Errors = []coordinator.ErrorReport{errorReport(err)}
+		}
+	}
+	if r.SchemaVersion == 0 {
+		r.SchemaVersion, r.Program = coordinator.SchemaVersion, programVersion()
+	}
+	if r.Started == "" {
+		r.Started = time.Now().UTC().Format(time.RFC3339)
+	}
+	r.Workers = append([]coordinator.WorkerReport{}, r.Workers...)
+	r.Warnings = append([]string{}, r.Warnings...)
+	r.Errors = append([]coordinator.ErrorReport{}, r.Errors...)
+}

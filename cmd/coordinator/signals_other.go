@@ -1,0 +1,14 @@
+//go:build !unix
+
+package main
+
+import "os"
+
+// endSignals are the requests to end.
+func endSignals() []os.Signal { return []os.Signal{os.Interrupt} }
+
+// ignoreSignals does nothing where a broken pipe or a full file never is a signal.
+func ignoreSignals() {}
+
+// errnoName is empty: this system's errors have no symbols.
+func errnoName(error) string { return "" }

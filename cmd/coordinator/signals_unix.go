@@ -1,0 +1,29 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"os/signal"
+
+	"golang.org/x/sys/unix"
+)
+
+// endSignals are the requests to end that this process was not told to ignore: nohup starts it with SIGHUP ignored, and
+// a shell without job control starts background commands with SIGINT ignored. Both stay so.
+func endSignals() []os.Signal {
+	var ends []os.Signal
+	for _, s := range []os.Signal{os.Interrupt, unix.SIGTERM, unix.SIGHUP} {
+		if !signal.Ignored(s) {
+			ends = append(ends, s)
+		}
+	}
+	return ends
+}
+
+// ignoreSignals turns two signals into the errors of the calls that raise them: SIGPIPE into EPIPE, so that "| head"
+// ends in order, and SIGXFSZ into EFBIG (setrlimit(2)), so that a file size limit is told and cleaned up after.
+func ignoreSignals() { signal.Ignore(unix.SIGPIPE, unix.SIGXFSZ) }
+
+// errnoName is the symbol of a system error, such as "ENOSPC"; empty if it is none.
+func errnoName(err error) string { return unix.ErrnoName(errnoOf(err)) }

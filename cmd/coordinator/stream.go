@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"gigafizz/coordinator"
+	"gigafizz/layout"
+	"gigafizz/worker"
+)
+
+// errTimeLimit is the cause of a context that --timelimit ended.
+var errTimeLimit = errors.New("the time limit passed")
+
+// stream writes the bytes in order. It tells the same events and gives the same kind of report as a job with a file, but
+// nothing of it is durable.
+func (j *job) stream(ctx context.Context, observe coordinator.Observer) (coordinator.Report, error) {
+	if j.timeLimit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, j.timeLimit, errTimeLimit)
+		defer cancel()
+	}
+	began := time.Now()
+	tell := func(body coordinator.Body) { observe(coordinator.Event{At: time.Since(began), Body: body}) }
+	planned := j.plannedStream()
+	tell(planned)
+	tell(coordinator.PhaseBegan{Phase: coordinator.PhaseWrite})
+	var accepted int64
+	err := j.pour(ctx, func(n int64) {
+		accepted += n
+		tell(coordinator.Progress{Generated: n, Accepted: n})
+	})
+	err = j.streamFailure(ctx, accepted, err)
+	tell(coordinator.JobEnded{Err: err})
+	return streamReport(planned, int(j.threads), began, accepted), err
+}
+
+// plannedStream is the effective values of a stream.
+func (j *job) plannedStream() coordinator.JobPlanned {
+	id := make([]byte, 16)
+	_, _ = rand.Read(id) // it never fails (crypto/rand)
+	return coordinator.JobPlanned{
+		JobID: hex.EncodeToString(id), Spec: j.layout.Spec(), SizeBytes: j.layout.Size(), Target: j.target.name,
+		Sink: streamSink, Sync: coordinator.SyncNone, Verify: coordinator.VerifyNone,
+	}
+}
+
+// streamSink is what a report calls the ordered stream.
+const streamSink coordinator.Sink = "stream"
+
+// pour opens the stream's end and writes the whole layout into it.
+func (j *job) pour(ctx context.Context, progress func(int64)) error {
+	if j.target.standard {
+		return worker.Stream(ctx, j.layout, j.console.stdout, int(j.threads), progress)
+	}
+	out, err := openDevice(ctx, j.target.name)
+	if err != nil {
+		return err
+	}
+	info, err := out.Stat()
+	if err == nil && info.Mode().Type() != j.target.device {
+		err = fmt.Errorf("it was a %v and is a %v now", j.target.device, info.Mode().Type())
+	}
+	if err == nil {
+		err = worker.Stream(ctx, j.layout, out, int(j.threads), progress)
+	}
+	return errors.Join(err, out.Close())
+}
+
+// streamFailure says why a stream ended early; nil if it did not.
+func (j *job) streamFailure(ctx context.Context, accepted int64, err error) error {
+	if err == nil {
+		return nil
+	}
+	rest := layout.Extent{Off: accepted, Len: j.layout.Size() - accepted}
+	name := j.target.title()
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errTimeLimit):
+		return &coordinator.Failure{Kind: coordinator.KindIncomplete, Op: "stream", Path: name, Extent: rest, Hint: "a longer --timelimit", Err: cause}
+	case cause != nil:
+		return cause
+	}
+	if p, ok := errors.AsType[*fs.PathError](err); ok && p.Op == "open" {
+		return openFailure("open", name, err)
+	}
+	err = writeFailure(name, err)
+	if f, ok := errors.AsType[*coordinator.Failure](err); ok {
+		f.Extent = rest
+	}
+	return err
+}
+
+// streamReport is the outcome of a stream.
+func streamReport(p coordinator.JobPlanned, threads int, began time.Time, accepted int64) coordinator.Report {
+	r := coordinator.Report{
+		SchemaVersion: coordinator.SchemaVersion, Program: programVersion(), Job: p.JobID, Started: began.UTC().Format(time.RFC3339),
+		Output: p.Target, Complete: accepted == p.SizeBytes, FileBytes: p.SizeBytes, AcceptedBytes: accepted, ElapsedSeconds: time.Since(began).Seconds(),
+		Parameters: coordinator.Parameters{
+			Layout: p.Spec.Kind.String(), N: p.Spec.N, SizeBytes: p.SizeBytes, Sink: p.Sink, Threads: threads, Sync: p.Sync, Verify: p.Verify,
+		},
+	}
+	if p.Spec.Kind == layout.KindRules {
+		r.Parameters.Rules = layout.FormatRules(p.Spec.Rules)
+	} else {
+		r.Parameters.Seed = &p.Spec.Seed
+	}
+	if r.ElapsedSeconds > 0 {
+		r.AcceptedBytesPerSecond = float64(accepted) / r.ElapsedSeconds
+	}
+	return r
+}
+
+// copyStream copies r to w in large pieces until ctx ends.
+func copyStream(ctx context.Context, w io.Writer, r io.Reader) error {
+	buf := make([]byte, 1<<20)
+	for ctx.Err() == nil {
+		n, err := io.ReadFull(r, buf)
+		if _, err := w.Write(buf[:n]); err != nil {
+			return writeFailure("standard output", err)
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return context.Cause(ctx)
+}
