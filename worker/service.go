@@ -1,0 +1,140 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/keepalive"
+
+	pb "gigafizz/proto/gigafizz/v1"
+)
+
+// ServerOptions are what every gRPC server that carries the service must use. A worker moves ranges and not data, so
+// its messages are small; and a coordinator that is gone must be noticed by the transport too, since a half-open
+// connection otherwise lasts a quarter of an hour (grpc/grpc-go#7542).
+func ServerOptions() []grpc.ServerOption {
+	return []grpc.ServerOption{
+		grpc.MaxRecvMsgSize(64 << 10),
+		grpc.MaxConcurrentStreams(64),
+		grpc.MaxHeaderListSize(16 << 10),
+		grpc.ConnectionTimeout(10 * time.Second),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 15 * time.Second, Timeout: 5 * time.Second}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
+	}
+}
+
+// service is the worker as gRPC sees it: it decodes and checks, calls, encodes, and maps errors to codes.
+type service struct {
+	pb.UnimplementedWorkerServiceServer
+	worker *Worker
+}
+
+// Describe implements the RPC.
+func (s service) Describe(context.Context, *pb.DescribeRequest) (*pb.DescribeResponse, error) {
+	return s.worker.encodeSelf(), nil
+}
+
+// Write implements the RPC.
+func (s service) Write(m *pb.WriteRequest, stream grpc.ServerStreamingServer[pb.WriteResponse]) error {
+	w := s.worker
+	o, err := w.decodeWrite(m)
+	if err != nil {
+		return w.status(err)
+	}
+	return w.status(s.write(stream, o))
+}
+
+func (s service) write(stream grpc.ServerStreamingServer[pb.WriteResponse], o writeOrder) error {
+	w := s.worker
+	ctx, session, err := w.jobs.admit(stream.Context(), o.id, o.epoch, dutyWrite)
+	if err != nil {
+		return err
+	}
+	defer session.leave()
+	session.setLease(o.lease)
+	h, err := session.open(ctx, o.contract(), func() (target, error) { return w.open(o.order) })
+	if err != nil {
+		return err
+	}
+	writer := &writer{layout: o.layout, handle: h, lease: newLease(o.lease)}
+	send := func(m *pb.WriteResponse) error {
+		if writer.lease.lost() {
+			return errLeaseLost
+		}
+		if err := stream.Send(m); err != nil {
+			return err
+		}
+		writer.lease.renew()
+		return nil
+	}
+	if err := send(w.encodeHandle(h)); err != nil {
+		return err
+	}
+	v := voice[*pb.WriteResponse]{
+		interval: o.interval,
+		beat:     func() *pb.WriteResponse { return encodeProgress(&writer.done) },
+		send:     send,
+	}
+	return attend(ctx, v, func(ctx context.Context, tell func(*pb.WriteResponse)) error {
+		for _, a := range o.assignments {
+			r, err := writer.write(ctx, a)
+			if err != nil {
+				return err
+			}
+			tell(encodeReceipt(r))
+		}
+		return nil
+	})
+}
+
+// Flush implements the RPC.
+func (s service) Flush(m *pb.FlushRequest, stream grpc.ServerStreamingServer[pb.FlushResponse]) error {
+	w := s.worker
+	o, err := w.decodeFlush(m)
+	if err != nil {
+		return w.status(err)
+	}
+	return w.status(s.flush(stream, o))
+}
+
+// flush has no deadline: silence is the failure and not slowness.
+func (s service) flush(stream grpc.ServerStreamingServer[pb.FlushResponse], o flushOrder) error {
+	ctx, session, err := s.worker.jobs.admit(stream.Context(), o.id, o.epoch, dutyFlush)
+	if err != nil {
+		return err
+	}
+	defer session.leave()
+	h, err := session.find(o.handle)
+	if err != nil {
+		return err
+	}
+	v := voice[*pb.FlushResponse]{
+		interval: o.interval,
+		beat: func() *pb.FlushResponse {
+			return &pb.FlushResponse{Event: &pb.FlushResponse_Heartbeat{Heartbeat: &pb.Heartbeat{}}}
+		},
+		send: stream.Send,
+	}
+	return attend(ctx, v, func(ctx context.Context, tell func(*pb.FlushResponse)) error {
+		run, err := h.flush(ctx)
+		if err != nil {
+			return err
+		}
+		tell(s.worker.encodeVerdict(run.verdict, h.contract.destination.path(), run.took))
+		return nil
+	})
+}
+
+// Release implements the RPC.
+func (s service) Release(ctx context.Context, m *pb.ReleaseRequest) (*pb.ReleaseResponse, error) {
+	id, err := decodeID("job", m.GetJobId())
+	if err != nil {
+		return nil, s.worker.status(err)
+	}
+	n, err := s.worker.jobs.release(ctx, id, m.GetEpoch())
+	if err != nil {
+		return nil, s.worker.status(err)
+	}
+	return &pb.ReleaseResponse{ReleasedHandleCount: int32(n)}, nil
+}

@@ -1,0 +1,164 @@
+package worker
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"gigafizz/layout"
+)
+
+const (
+	// windowBytes is how much is generated and handed over at a time: large enough that a system call costs nothing
+	// beside it, small enough that a worker whose lease ended stops soon.
+	windowBytes = 1 << 20
+	// nullWindowBytes keeps the window in the second-level cache, where filling is all that is measured.
+	nullWindowBytes = 256 << 10
+)
+
+// assignment is one extent to write.
+type assignment struct {
+	extent  layout.Extent
+	attempt uint32
+}
+
+// receipt says that an extent was accepted by the kernel, through which handle, and what that cost.
+type receipt struct {
+	assignment assignment
+	handle     handleID
+	sequence   uint64
+	fill       time.Duration // computing bytes
+	put        time.Duration // handing bytes to the kernel
+	prefault   time.Duration // touching memory before its first use
+}
+
+// writer writes extents of one job for one stream.
+type writer struct {
+	layout *layout.Layout
+	handle *handle
+	lease  *lease
+	done   counters
+}
+
+// counters is what a stream has done so far. The goroutine that writes adds, the one that reports reads.
+type counters struct {
+	generated, accepted atomic.Int64 // bytes
+	fill, put, prefault atomic.Int64 // nanoseconds
+}
+
+// write writes one assignment, or returns the receipt of the same attempt if it was written already. While another
+// stream writes the same attempt it waits: that stream may be broken without knowing it yet.
+func (w *writer) write(ctx context.Context, a assignment) (receipt, error) {
+	for {
+		stored, running := w.handle.claim(a)
+		if stored != nil {
+			return *stored, nil
+		}
+		if running == nil {
+			break
+		}
+		select {
+		case <-running:
+		case <-ctx.Done():
+			return receipt{}, context.Cause(ctx)
+		}
+	}
+	r, err := w.extent(ctx, a)
+	if err != nil {
+		w.handle.settle(a, nil)
+		return receipt{}, &targetError{path: w.handle.contract.destination.path(), extent: a.extent, err: err}
+	}
+	w.handle.settle(a, &r)
+	return r, nil
+}
+
+// extent is the hot loop. An extent of which a single window failed gets no sequence, whatever a flush says later: after
+// a SIGBUS on a full disk msync and fsync both report success.
+func (w *writer) extent(ctx context.Context, a assignment) (receipt, error) {
+	r := receipt{assignment: a, handle: w.handle.id}
+	failures := w.handle.begin()
+	if err := w.prefault(ctx, &r); err != nil {
+		return r, err
+	}
+	window := w.handle.contract.destination.windowBytes()
+	for off, end := a.extent.Off, a.extent.End(); off < end; {
+		if err := w.mayStore(ctx); err != nil {
+			return r, err
+		}
+		n := min(window-off%window, end-off)
+		var fill time.Duration
+		began := time.Now()
+		err := w.handle.target.sink.Put(off, int(n), func(p []byte) {
+			began := time.Now()
+			w.layout.Fill(p, off)
+			fill = time.Since(began)
+			w.done.generated.Add(int64(len(p)))
+		})
+		put := time.Since(began) - fill
+		r.fill += fill
+		r.put += put
+		w.done.fill.Add(int64(fill))
+		w.done.put.Add(int64(put))
+		if err != nil {
+			return r, err
+		}
+		w.done.accepted.Add(n)
+		off += n
+	}
+	var err error
+	r.sequence, err = w.handle.accept(failures, a)
+	return r, err
+}
+
+// prefault pays for the first touch of the extent's memory, where the sink knows how to, so that it is not mistaken for
+// the cost of writing.
+func (w *writer) prefault(ctx context.Context, r *receipt) error {
+	p, ok := w.handle.target.sink.(prefaulter)
+	if !ok {
+		return nil
+	}
+	if err := w.mayStore(ctx); err != nil {
+		return err
+	}
+	began := time.Now()
+	err := p.prefault(r.assignment.extent)
+	r.prefault = time.Since(began)
+	w.done.prefault.Add(int64(r.prefault))
+	return err
+}
+
+// mayStore is asked before every window: nobody waits any more for what a worker without a lease writes.
+func (w *writer) mayStore(ctx context.Context) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	if w.lease.lost() {
+		return errLeaseLost
+	}
+	return nil
+}
+
+// lease is a stream's right to write, seen from the worker: it ends when the coordinator could not be told of progress
+// for 0.8 of the agreed time, so before the coordinator gives the work to another. Once lost it stays lost, also for a
+// process that was frozen and thaws: it finds the time over before it can send anything. It is safe for concurrent use.
+type lease struct {
+	term  time.Duration
+	began time.Time
+	heard atomic.Int64 // nanoseconds after began when progress was last sent
+	over  atomic.Bool
+}
+
+func newLease(agreed time.Duration) *lease {
+	return &lease{term: agreed / 5 * 4, began: time.Now()}
+}
+
+// lost says whether the lease has ended.
+func (l *lease) lost() bool {
+	if !l.over.Load() && time.Since(l.began)-time.Duration(l.heard.Load()) > l.term {
+		l.over.Store(true)
+	}
+	return l.over.Load()
+}
+
+// renew notes that progress was sent.
+func (l *lease) renew() { l.heard.Store(int64(time.Since(l.began))) }
