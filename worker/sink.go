@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 
 	"gigafizz/layout"
 )
@@ -108,7 +109,18 @@ func newSink(o opening) (Sink, error) {
 			return nil, err
 		}
 		return newPwriteSink(o), nil
-	case KindMmap, KindDirect, KindDontCache, KindMemory:
+	case KindMmap:
+		if err := o.checkFile(); err != nil {
+			return nil, err
+		}
+		return newMmapSink(o)
+	case KindMemory:
+		s, err := newMemorySink(o.SizeBytes)
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
+	case KindDirect, KindDontCache:
 		return nil, errUnavailable
 	default:
 		return nil, errors.New("no such kind")
@@ -135,7 +147,10 @@ func (o opening) checkFile() error {
 
 // available lists the kinds that openSink can open on this platform.
 func available() []Kind {
-	return []Kind{KindPwrite, KindNull}
+	if runtime.GOOS == "linux" || runtime.GOOS == "darwin" {
+		return []Kind{KindPwrite, KindMmap, KindNull, KindMemory}
+	}
+	return []Kind{KindPwrite, KindNull, KindMemory}
 }
 
 // sinkError is an error of one operation of a sink.
