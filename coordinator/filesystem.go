@@ -1,16 +1,87 @@
 package coordinator
 
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+)
+
 // FileSystem is what is known of the file system that holds an output.
 type FileSystem struct {
-	Type             string `json:"type"` // "ext4", "xfs", "btrfs", "zfs", "tmpfs", "nfs", "cifs", "9p", "fuse", or the magic number in hex
+	// Type is "ext4", "xfs", "btrfs", "zfs", "tmpfs", "nfs", "cifs", "9p", "overlay", "fuse" or "fuse.SUBTYPE" and the
+	// like; the magic number in hex where it has no name here; "unknown" where the platform does not tell.
+	Type             string `json:"type"`
 	MountPoint       string `json:"mount_point,omitempty"`
 	MountOptions     string `json:"mount_options,omitempty"`
 	Device           string `json:"device,omitempty"`
 	BlockBytes       int64  `json:"block_bytes"`
-	FreeBytes        int64  `json:"free_bytes"` // available to us, not to root
+	FreeBytes        int64  `json:"free_bytes"` // available to us, not to root; -1 where unknown
 	ExclusiveRename  bool   `json:"exclusive_rename"`
 	HardLinks        bool   `json:"hard_links"`
 	Allocation       bool   `json:"allocation"` // whether space can be reserved (fallocate)
 	DirectIO         bool   `json:"direct_io"`
 	DirectAlignBytes int64  `json:"direct_align_bytes,omitempty"`
+}
+
+// family is the type without a FUSE file system's subtype.
+func (f FileSystem) family() string {
+	family, _, _ := strings.Cut(f.Type, ".")
+	return family
+}
+
+// heldFileSystem adds what this package alone needs.
+type heldFileSystem struct {
+	FileSystem
+	nameMax int // the longest name in bytes
+}
+
+// probeFileSystem finds out what the file system can do by doing it, on files that are thrown away. What a file system
+// says of itself is not enough: FUSE servers may take a flag and ignore it. The error is that of creating a file at all.
+func probeFileSystem(d *directory, names stem, found *FileSystem) (err error) {
+	var id [jobIDDigits / 2]byte
+	rand.Read(id[:])
+	p := prober{dir: d, stem: names, id: hex.EncodeToString(id[:])}
+	defer func() { err = joined(err, p.remove()) }()
+	first, err := p.create(0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = joined(err, bare(first.Close())) }()
+	second, err := p.create(1)
+	if err != nil {
+		return err
+	}
+	defer func() { err = joined(err, bare(second.Close())) }()
+	found.Allocation = reserve(first, 0, max(found.BlockBytes, 4096)) == nil
+	found.DirectIO, found.DirectAlignBytes = p.directIO(1)
+	found.HardLinks = d.link(p.name(0), p.name(2)) == nil && d.link(p.name(0), p.name(1)) != nil
+	found.ExclusiveRename = errors.Is(d.renameExclusive(p.name(0), p.name(1)), fs.ErrExist) &&
+		d.renameExclusive(p.name(0), p.name(3)) == nil
+	return nil
+}
+
+// prober makes the throw-away files of one probing.
+type prober struct {
+	dir  *directory
+	stem stem
+	id   string
+}
+
+const probeFiles = 4
+
+func (p prober) name(i int) string { return p.stem.probe(p.id, i) }
+
+func (p prober) create(i int) (*os.File, error) { return p.dir.create(p.name(i), 0o600) }
+
+func (p prober) remove() error {
+	var failed error
+	for i := range probeFiles {
+		if err := p.dir.remove(p.name(i)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			failed = err
+		}
+	}
+	return failed
 }

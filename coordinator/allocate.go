@@ -1,0 +1,112 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// allocateStepBytes is how much is asked for at once. A file system that reserves terabytes in one call cannot be
+// interrupted meanwhile.
+const allocateStepBytes = 4 << 30
+
+// refuseTooLarge compares the size with the limits that are known beforehand. An existing file that will be replaced
+// gives nothing back: it stays until the new one is complete. Passing is no promise (microsoft/diskspd#85,
+// axboe/fio#1169): reserved blocks and quotas only show when space is taken.
+func (o *output) refuseTooLarge() error {
+	need := o.request.sizeBytes
+	if limit, ok := fileSizeLimit(); ok && need > limit {
+		return &Failure{
+			Kind: KindSpace, Op: "check the file size limit for", Path: o.path, Errno: "EFBIG",
+			Hint: "raise it (ulimit -f unlimited)" + o.orFits(limit),
+			Err:  fmt.Errorf("needed %s, the limit of this process (RLIMIT_FSIZE) is %s", bytesText(need), bytesText(limit)),
+		}
+	}
+	if o.fs.FreeBytes >= 0 && need > o.fs.FreeBytes {
+		return o.noSpace("check free space for", errors.New("the file system is too full"))
+	}
+	return nil
+}
+
+// allocate gives the staging file its size and its space, durably. The size comes first: a file system whose files
+// cannot be so large says so at once and for nothing (hpc/mpifileutils#306).
+func (o *output) allocate(ctx context.Context, sink Sink) error {
+	size := o.request.sizeBytes
+	if err := o.staging.Truncate(size); err != nil {
+		return o.sizeFailure(bare(err))
+	}
+	for off := int64(0); off < size && o.fs.Allocation; off += allocateStepBytes {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		err := reserve(o.staging, off, min(allocateStepBytes, size-off))
+		if err == nil {
+			continue
+		}
+		if !isUnsupported(err) {
+			return o.spaceFailure("fallocate", err)
+		}
+		// Probed with success, refused for this file: RsyncProject/rsync#624, moosefs/moosefs#129.
+		o.fs.Allocation = false
+	}
+	if sink == SinkMmap && !o.fs.Allocation && size > 0 {
+		return &Failure{
+			Kind: KindUsage, Op: "fallocate", Path: o.staging.Name(), Errno: "EOPNOTSUPP", Hint: "--sink=pwrite",
+			Err: errors.New("space cannot be reserved here, and a store into a mapping of a full disk ends the process"),
+		}
+	}
+	return o.flush()
+}
+
+// sizeFailure is what ftruncate's refusal means to a person.
+func (o *output) sizeFailure(err error) *Failure {
+	f := fileFailure("truncate", o.staging.Name(), err)
+	if isTooLarge(err) {
+		f.Kind = KindSpace
+		f.Err = fmt.Errorf("%s exceed the file system's maximum file size: %w", bytesText(o.request.sizeBytes), err)
+		f.Hint = "write to a file system with larger files, such as xfs"
+		return f
+	}
+	return o.addSpace(f)
+}
+
+// spaceFailure adds what was needed and what is there to a failure for want of space.
+func (o *output) spaceFailure(op string, err error) *Failure {
+	return o.addSpace(fileFailure(op, o.staging.Name(), err))
+}
+
+func (o *output) addSpace(f *Failure) *Failure {
+	if f.Kind != KindSpace {
+		return f
+	}
+	if held, err := describeFileSystem(o.dir); err == nil {
+		o.fs.FreeBytes = held.FreeBytes
+	}
+	space := o.noSpace(f.Op, f.Err)
+	space.Errno = f.Errno
+	return space
+}
+
+func (o *output) noSpace(op string, cause error) *Failure {
+	free := "free bytes are not known"
+	if o.fs.FreeBytes >= 0 {
+		free = "free for us are " + bytesText(o.fs.FreeBytes)
+	}
+	return &Failure{
+		Kind: KindSpace, Op: op, Path: o.path, Errno: "ENOSPC",
+		Hint: "free some space or write elsewhere" + o.orFits(o.fs.FreeBytes),
+		Err:  fmt.Errorf("%w: needed %s, %s", cause, bytesText(o.request.sizeBytes), free),
+	}
+}
+
+// orFits names the largest job that would fit, where that is known.
+func (o *output) orFits(bytes int64) string {
+	if o.request.largest == nil || bytes < 0 {
+		return ""
+	}
+	fits := o.request.largest(bytes)
+	if fits == "" {
+		return ""
+	}
+	return "; what fits is " + fits
+}

@@ -1,0 +1,13 @@
+package coordinator
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// reserve takes space for [off, off+lenBytes) with fallocate mode 0, the one that most file systems have (fallocate(2)).
+// On btrfs and ZFS it is no guarantee, so nothing depends on it for safety.
+func reserve(f *os.File, off, lenBytes int64) error {
+	return retryEINTR(func() error { return unix.Fallocate(int(f.Fd()), 0, off, lenBytes) })
+}

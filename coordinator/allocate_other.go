@@ -1,0 +1,11 @@
+//go:build !linux && !darwin
+
+package coordinator
+
+import (
+	"errors"
+	"os"
+)
+
+// reserve says that space cannot be taken beforehand here.
+func reserve(*os.File, int64, int64) error { return errors.ErrUnsupported }

@@ -1,0 +1,75 @@
+package coordinator
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"gigafizz/layout"
+)
+
+// journal is the open journal of a job, and through its lock the output's lock. One goroutine uses it.
+type journal struct {
+	file *os.File
+	name string
+	seq  uint64
+	err  error // the first error; nothing is appended after it
+}
+
+// appendDurable adds one record and flushes it. After an error the journal takes nothing more: what the kernel keeps of
+// a failed fsync cannot be trusted, and a retry would report success for bytes that were never written (Rebello et al.,
+// "Can Applications Recover from fsync Failures?", USENIX ATC 2020).
+func (j *journal) appendDurable(kind recordType, payload []byte) error {
+	if err := j.append(kind, payload); err != nil {
+		return err
+	}
+	if err := j.file.Sync(); err != nil {
+		j.err = fileFailure("fsync", j.file.Name(), err)
+	}
+	return j.err
+}
+
+// append adds one record, which another process sees at once and a power cut may lose.
+func (j *journal) append(kind recordType, payload []byte) error {
+	if j.err != nil {
+		return j.err
+	}
+	j.seq++
+	if _, err := j.file.Write(appendRecord(nil, kind, j.seq, payload)); err != nil {
+		j.err = fileFailure("write", j.file.Name(), err)
+	}
+	return j.err
+}
+
+// recordDurable adds extents that are durable already.
+func (j *journal) recordDurable(extents []layout.Extent) error {
+	for len(extents) > 0 {
+		n := min(len(extents), durableExtentMax)
+		if err := j.appendDurable(recordDurable, encodeExtents(extents[:n])); err != nil {
+			return err
+		}
+		extents = extents[n:]
+	}
+	return nil
+}
+
+// close gives up the lock with the descriptor.
+func (j *journal) close() error {
+	if err := j.file.Close(); err != nil {
+		return fileFailure("close", j.file.Name(), err)
+	}
+	return nil
+}
+
+// loadJournal reads an open journal from its start, without moving its write position.
+func loadJournal(f *os.File) (journalState, error) {
+	data, err := io.ReadAll(io.NewSectionReader(f, 0, journalBytesMax+1))
+	if err != nil {
+		return journalState{}, bare(err)
+	}
+	if len(data) > journalBytesMax {
+		return journalState{}, fmt.Errorf("longer than %d bytes: %w", journalBytesMax, errors.ErrUnsupported)
+	}
+	return readJournal(data), nil
+}

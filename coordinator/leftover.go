@@ -1,0 +1,353 @@
+package coordinator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"gigafizz/layout"
+)
+
+// Waiting for a rival to say who it is, or to give way: at most contendPause × contendAttempts.
+const (
+	contendPause    = 5 * time.Millisecond
+	contendAttempts = 400
+)
+
+// rival is another job of the same output, as its files show it.
+type rival struct {
+	jobID    string
+	journals []jobFile // by epoch, the highest last
+	staging  string    // its name; empty if there is none
+	facts    fileFacts // of the staging file
+	probes   []string
+	state    journalState // of the highest journal
+	live     bool         // a journal of it is locked
+	mine     bool         // all of it belongs to the effective user
+}
+
+// unfinished says that there is something in it that a resume could use: a staging file that is not published yet, and
+// a journal that says what it is or content that a verification could still judge.
+func (r rival) unfinished(final fileFacts) bool {
+	if r.staging == "" || len(r.journals) == 0 || r.facts.id.same(final.id) {
+		return false
+	}
+	return r.state.headed || r.facts.size > 0
+}
+
+// rivals lists the other jobs of this output. Files that are not what this program makes (links, directories, a second
+// name elsewhere) are not seen.
+func (o *output) rivals() ([]rival, error) {
+	names, err := o.dir.names()
+	if err != nil {
+		return nil, fileFailure("list", o.dir.path, err)
+	}
+	byJob := map[string]*rival{}
+	for _, name := range names {
+		f, ok := o.stem.parse(name)
+		if !ok || f.jobID == o.jobID {
+			continue
+		}
+		r := byJob[f.jobID]
+		if r == nil {
+			r = &rival{jobID: f.jobID, mine: true}
+			byJob[f.jobID] = r
+		}
+		r.add(f)
+	}
+	var found []rival
+	for _, r := range byJob {
+		belongs, err := o.examine(r)
+		if err != nil {
+			return nil, err
+		}
+		if belongs {
+			found = append(found, *r)
+		}
+	}
+	slices.SortFunc(found, func(a, b rival) int { return cmp.Compare(a.jobID, b.jobID) })
+	return found, nil
+}
+
+func (r *rival) add(f jobFile) {
+	switch f.role {
+	case roleStaging:
+		r.staging = f.name
+	case roleJournal:
+		r.journals = append(r.journals, f)
+		slices.SortFunc(r.journals, func(a, b jobFile) int { return cmp.Compare(a.epoch, b.epoch) })
+	case roleProbe:
+		r.probes = append(r.probes, f.name)
+	}
+}
+
+// examine fills in what the files say, and tells whether the job is one of this output at all.
+func (o *output) examine(r *rival) (bool, error) {
+	if r.staging != "" {
+		facts, err := o.dir.stat(r.staging)
+		if err != nil || !facts.regular() {
+			r.staging = "" // gone meanwhile, or not a staging file
+		} else {
+			r.facts = facts
+			r.mine = r.mine && facts.mine
+		}
+	}
+	for i, j := range slices.Backward(r.journals) {
+		known, err := o.examineJournal(r, j)
+		if err != nil {
+			return false, err
+		}
+		if !known {
+			r.journals = slices.Delete(r.journals, i, i+1)
+		}
+	}
+	if r.state.headed {
+		return r.state.header.outputName == o.name, nil
+	}
+	return !o.stem.ambiguous, nil
+}
+
+// examineJournal reads one journal of a rival; known is false when it is gone or no journal.
+func (o *output) examineJournal(r *rival, j jobFile) (known bool, err error) {
+	f, err := o.dir.open(j.name, accessRead)
+	if errors.Is(err, fs.ErrPermission) {
+		r.mine = false
+		return true, nil
+	}
+	if err != nil {
+		return false, nil // gone meanwhile, or a link
+	}
+	defer func() { err = joined(err, bare(f.Close())) }()
+	lock, err := lookAtLock(f)
+	if err != nil {
+		return false, fileFailure("look at the lock of", f.Name(), err)
+	}
+	state, err := loadJournal(f)
+	if err != nil {
+		return false, fileFailure("read", f.Name(), err)
+	}
+	// Looked at last: a job that ends removes its journal before it gives up the lock, so one that was found unlocked
+	// and still has its name then was left by the dead.
+	facts, err := statFile(f)
+	if err != nil {
+		return false, fileFailure("stat", f.Name(), err)
+	}
+	if !facts.regular() || facts.links != 1 {
+		return false, nil
+	}
+	r.live = r.live || lock == lockHeld
+	r.mine = r.mine && facts.mine
+	if !r.state.headed {
+		r.state = state // the highest journal that can be read
+	}
+	return true, nil
+}
+
+// meetRivals is the first half of the output lock: a live job of this output ends this one at once, and one that
+// nobody holds is refused or discarded, as asked.
+func (o *output) meetRivals(ctx context.Context) error {
+	rivals, err := o.settledRivals(ctx)
+	if err != nil {
+		return err
+	}
+	final, _, err := o.final()
+	if err != nil {
+		return err
+	}
+	for _, r := range rivals {
+		if r.live {
+			return o.refuseLive(r)
+		}
+	}
+	for _, r := range rivals {
+		if !r.mine || !r.unfinished(final) {
+			continue
+		}
+		if o.request.leftover != LeftoverDiscard {
+			return o.refuseUnfinished(r)
+		}
+		if err := o.discard(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settledRivals waits a moment for live rivals that were not yet able to say who they are.
+func (o *output) settledRivals(ctx context.Context) ([]rival, error) {
+	for attempt := 0; ; attempt++ {
+		rivals, err := o.rivals()
+		nameless := slices.ContainsFunc(rivals, func(r rival) bool { return r.live && !r.state.headed })
+		if err != nil || !nameless || attempt == contendAttempts {
+			return rivals, err
+		}
+		if err := pause(ctx, contendPause); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// contend is the second half of the output lock, after this job's journal was created, locked and given its header.
+// Two runs may both have found nobody before either had a journal. Now each sees the other, because a journal stands
+// before its owner looks: whoever wins has found no other live journal after its own stood, so no two can win. Of
+// those that see each other the lowest id waits for the rest, who give way at once; a job that has already won says so
+// in its journal and gives way to nobody.
+func (o *output) contend(ctx context.Context) error {
+	for range contendAttempts {
+		rivals, err := o.rivals()
+		if err != nil {
+			return err
+		}
+		alone := true
+		for _, r := range rivals {
+			if !r.live {
+				continue
+			}
+			if r.state.headed && (r.state.claimed || r.jobID < o.jobID) {
+				return o.refuseLive(r)
+			}
+			alone = false
+		}
+		if alone {
+			return o.journal.append(recordClaim, nil)
+		}
+		if err := pause(ctx, contendPause); err != nil {
+			return err
+		}
+	}
+	return refused("lock", o.path, "another run is taking the same output and neither goes on nor gives way",
+		"look for a stopped process, or choose another --out")
+}
+
+// sweep removes what dead jobs of this output left without anything worth keeping: probes, empty staging files, and
+// the names of jobs that were published. Only the holder of the output does it, so at worst a run that is about to be
+// refused loses an empty file. What cannot be removed stays; it does no harm.
+func (o *output) sweep() {
+	rivals, err := o.rivals()
+	if err != nil {
+		return
+	}
+	final, _, err := o.final()
+	if err != nil {
+		return
+	}
+	for _, r := range rivals {
+		if r.live || !r.mine || r.unfinished(final) {
+			continue
+		}
+		for _, name := range r.probes {
+			o.removeMine(name)
+		}
+		if r.staging != "" && r.facts.size > 0 && !r.facts.id.same(final.id) {
+			continue // content without a journal: whose, nobody can say
+		}
+		_ = o.discard(r)
+	}
+}
+
+// discard removes a dead job: its journals are locked first, so that nobody resumes it meanwhile, and go last.
+func (o *output) discard(r rival) (err error) {
+	for _, j := range r.journals {
+		f, openErr := o.dir.open(j.name, accessWrite)
+		if errors.Is(openErr, fs.ErrNotExist) {
+			continue
+		}
+		if openErr != nil {
+			return fileFailure("open", o.at(j.name), openErr)
+		}
+		defer func() { err = joined(err, bare(f.Close())) }()
+		lock, lockErr := tryLock(f)
+		if lockErr != nil {
+			return fileFailure("lock", f.Name(), lockErr)
+		}
+		if lock == lockHeld {
+			return o.refuseLive(r)
+		}
+	}
+	if r.staging != "" {
+		if err := o.removeMine(r.staging); err != nil {
+			return err
+		}
+	}
+	for _, j := range r.journals {
+		if err := o.removeMine(j.name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeMine removes a name if a regular file of ours stands under it that has no other name but, perhaps, the output's.
+func (o *output) removeMine(name string) error {
+	facts, err := o.dir.stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fileFailure("stat", o.at(name), err)
+	}
+	final, stands, err := o.final()
+	if err != nil {
+		return err
+	}
+	published := stands && final.id.same(facts.id)
+	if !facts.regular() || !facts.mine || (facts.links != 1 && !published) {
+		return refused("remove", o.at(name), "it is not a file of this user with one name", "look at it and remove it by hand")
+	}
+	if err := o.dir.remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fileFailure("unlink", o.at(name), err)
+	}
+	return nil
+}
+
+func (o *output) refuseLive(r rival) *Failure {
+	who := "another process"
+	if r.state.headed {
+		who = fmt.Sprintf("pid %d on host %s", r.state.header.pid, r.state.header.host)
+	}
+	return refused("lock", o.path, who+" is writing this output now", "wait for it or stop it, or choose another --out")
+}
+
+func (o *output) refuseUnfinished(r rival) *Failure {
+	ours := specText(o.request.spec)
+	theirs := "parameters that cannot be read any more"
+	if r.state.headed {
+		theirs = specText(r.state.header.spec)
+	}
+	reason := fmt.Sprintf("an unfinished job of this output stands beside it, with %s; this run has %s", theirs, ours)
+	if theirs == ours {
+		reason = fmt.Sprintf("an unfinished job of this output, with the same %s, stands beside it", ours)
+	}
+	return refused("claim", o.path, reason, "--restart removes it and starts again")
+}
+
+// specText writes a spec as the flags that ask for it.
+func specText(s layout.Spec) string {
+	if s.Kind == layout.KindRandom {
+		return fmt.Sprintf("--layout=random:%d --size=%d", s.Seed, s.Bytes)
+	}
+	rules := ""
+	for i, r := range s.Rules {
+		if i > 0 {
+			rules += ","
+		}
+		rules += fmt.Sprintf("%d=%s", r.Divisor, r.Word)
+	}
+	return fmt.Sprintf("--n=%d --rules=%s", s.N, rules)
+}
+
+// pause waits, or ends with the context.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}

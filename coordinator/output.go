@@ -1,0 +1,321 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gigafizz/layout"
+)
+
+// output is one job's hold on one output: its directory, its staging file, its journal with the lock, and at the end
+// its final name. The story is openOutput (refuse and probe), claim (lock, create, size, allocate), flush and record as
+// often as needed, check, publish; abandon wherever it ends early; close. Nothing is under the final name before
+// publish, and everything that could fail after hours is tried before the first byte.
+//
+// One goroutine calls the methods; flush may run beside record.
+type output struct {
+	request outputRequest
+	path    string // the output, as the user named it
+	name    string // its last element
+	stem    stem
+	dir     *directory
+	fs      FileSystem
+
+	// From claim on.
+	jobID   string
+	staging *os.File
+	id      fileID // of the staging file
+	journal *journal
+
+	published bool
+	abandoned bool
+}
+
+// outputRequest is what is asked of an output.
+type outputRequest struct {
+	path      string
+	spec      layout.Spec
+	sizeBytes int64
+	existing  Existing
+	leftover  Leftover
+	// largest says in a few words what would fit into so many bytes, for the message of a full disk; may be nil.
+	largest func(bytes int64) string
+}
+
+// jobTerms is what a job's journal says beside the request; fixed for every attempt, resume and worker.
+type jobTerms struct {
+	jobID       string // 32 hex digits
+	grainBytes  int64
+	extentBytes int64
+	sink        Sink
+}
+
+// openOutput opens the output's directory and refuses now what would fail later: what cannot be an output, a live or
+// unfinished job of the same output, too little space, a directory that cannot be written. It probes what the file
+// system can do. Afterwards nothing is left in the directory; a discarded leftover is gone.
+func openOutput(ctx context.Context, request outputRequest) (*output, error) {
+	dirName, name := filepath.Split(request.path)
+	if name == "" || name == "." || name == ".." {
+		return nil, refused("open", request.path, "it names a directory, and the output is a file", "add a file name")
+	}
+	if dirName == "" {
+		dirName = "."
+	}
+	dir, err := openDirectory(dirName)
+	if err != nil {
+		return nil, fileFailure("open directory of", request.path, err)
+	}
+	o := &output{request: request, path: request.path, name: name, dir: dir}
+	if err := o.prepare(ctx); err != nil {
+		return nil, joined(err, o.close())
+	}
+	return o, nil
+}
+
+func (o *output) prepare(ctx context.Context) error {
+	if err := o.refuseExisting(); err != nil {
+		return err
+	}
+	held, err := describeFileSystem(o.dir)
+	if err != nil {
+		return fileFailure("statfs", o.dir.path, err)
+	}
+	o.fs = held.FileSystem
+	o.stem = stemOf(o.name, held.nameMax)
+	if err := o.meetRivals(ctx); err != nil {
+		return err
+	}
+	if err := o.refuseTooLarge(); err != nil {
+		return err
+	}
+	if err := probeFileSystem(o.dir, o.stem, &o.fs); err != nil {
+		return fileFailure("create a file beside", o.path, err)
+	}
+	if !o.fs.ExclusiveRename && !o.fs.HardLinks && o.request.existing == ExistingRefuse {
+		return refused("probe", o.path, "this file system has neither an exclusive rename nor hard links, so the file"+
+			" could only be published by a rename that replaces whatever stands there by then", "--overwrite allows that")
+	}
+	return nil
+}
+
+// final describes what stands under the output's name.
+func (o *output) final() (facts fileFacts, stands bool, err error) {
+	facts, err = o.dir.stat(o.name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fileFacts{}, false, nil
+	}
+	if err != nil {
+		return fileFacts{}, false, fileFailure("stat", o.path, err)
+	}
+	return facts, true, nil
+}
+
+// refuseExisting refuses whatever stands under the final name and must not be replaced. A dangling link is refused like
+// any other: publishing would replace the link and not fill its target, which is hardly what was meant.
+func (o *output) refuseExisting() error {
+	facts, stands, err := o.final()
+	switch {
+	case err != nil || !stands:
+		return err
+	case facts.kind == fs.ModeDir:
+		return refused("open", o.path, "it is a directory", "name a file in it")
+	case facts.kind == fs.ModeSymlink:
+		return refused("open", o.path, "it is a symbolic link to "+o.dir.readLink(o.name),
+			"name the file that it points to, or remove the link")
+	case !facts.regular():
+		return refused("open", o.path, "it is neither a regular file nor absent", "choose another name")
+	case o.request.existing == ExistingRefuse:
+		return &Failure{
+			Kind: KindRefused, Op: "open", Path: o.path, Errno: "EEXIST",
+			Hint: "--overwrite replaces it when the new file is complete", Err: errors.New("the file exists"),
+		}
+	}
+	return nil
+}
+
+// claim takes the output lock and creates the job's files, each durable before the next depends on it: the staging file,
+// the journal with its header, their names, the size, the space. A second run of the same output that got here too is
+// told apart by contend. After an error nothing is left behind.
+func (o *output) claim(ctx context.Context, terms jobTerms) error {
+	o.jobID = terms.jobID
+	err := o.claimInOrder(ctx, terms)
+	if err != nil {
+		return joined(err, o.abandon())
+	}
+	return nil
+}
+
+func (o *output) claimInOrder(ctx context.Context, terms jobTerms) error {
+	if err := o.createStaging(); err != nil {
+		return err
+	}
+	if err := o.createJournal(terms); err != nil {
+		return err
+	}
+	if err := o.contend(ctx); err != nil {
+		return err
+	}
+	// Another run may have published, or swept our files away, before it could see our journal.
+	if err := o.refuseExisting(); err != nil {
+		return err
+	}
+	if err := o.refuseLost(); err != nil {
+		return err
+	}
+	o.sweep()
+	if err := o.dir.sync(); err != nil && !isUnsupported(err) {
+		return fileFailure("fsync", o.dir.path, err)
+	}
+	return o.allocate(ctx, terms.sink)
+}
+
+// stagingName is the name of the staging file in the output's directory, from claim on.
+func (o *output) stagingName() string { return o.stem.staging(o.jobID) }
+
+// fileSystem is what is known of the file system that holds the output; claim may find that it cannot allocate.
+func (o *output) fileSystem() FileSystem { return o.fs }
+
+// identity is the staging file's inode; comparable only within this kernel.
+func (o *output) identity() fileID { return o.id }
+
+// flush makes everything durable that any process of this kernel wrote to the staging file before: one fsync on the
+// descriptor that is open since the file was created, so that it sees every writeback error since then (fsync(2),
+// errseq_t). After an error nothing is known of those bytes; flushing again without writing them again proves nothing.
+func (o *output) flush() error {
+	if err := o.staging.Sync(); err != nil {
+		return fileFailure("fsync", o.staging.Name(), err)
+	}
+	return nil
+}
+
+// record notes in the journal that extents are durable, durably. The caller flushed them first.
+func (o *output) record(extents []layout.Extent) error { return o.journal.recordDurable(extents) }
+
+// check compares the staging file with what was created: the same inode under the same name, a regular file with one
+// link and the exact size. What somebody or a file system added is cut off, and the number of bytes returned (B12);
+// a shorter file is an error: its bytes are gone, and extending it would hide that.
+func (o *output) check() (cutBytes int64, err error) {
+	if err := o.refuseLost(); err != nil {
+		return 0, err
+	}
+	facts, err := statFile(o.staging)
+	if err != nil {
+		return 0, fileFailure("stat", o.staging.Name(), err)
+	}
+	cutBytes = facts.size - o.request.sizeBytes
+	switch {
+	case !facts.regular() || facts.links != 1:
+		err = &Failure{
+			Op: "check", Path: o.staging.Name(), Hint: "see who else uses this directory, and run again",
+			Err: fmt.Errorf("it has %d names, and only one is of this job", facts.links),
+		}
+	case cutBytes < 0:
+		err = &Failure{
+			Op: "check", Path: o.staging.Name(), Hint: "see who else uses this directory, and run again",
+			Extent: layout.Extent{Off: facts.size, Len: -cutBytes},
+			Err:    fmt.Errorf("another program cut it to %d bytes", facts.size),
+		}
+	case cutBytes > 0:
+		err = o.cut()
+	}
+	return max(cutBytes, 0), err
+}
+
+func (o *output) cut() error {
+	if err := o.refuseSuperseded(); err != nil {
+		return err
+	}
+	if err := o.staging.Truncate(o.request.sizeBytes); err != nil {
+		return fileFailure("truncate", o.staging.Name(), err)
+	}
+	return nil
+}
+
+// refuseLost ends a job whose files were taken away from it.
+func (o *output) refuseLost() error {
+	facts, err := o.dir.stat(o.stagingName())
+	if err == nil && facts.id.same(o.id) {
+		return nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fileFailure("stat", o.at(o.stagingName()), err)
+	}
+	return refused("check", o.at(o.stagingName()), "this job's staging file was removed or replaced",
+		"another run with --restart, or a person, did it; run again")
+}
+
+// refuseSuperseded ends a job that another coordinator has taken over. It stands before everything that changes a name
+// or a size.
+func (o *output) refuseSuperseded() error {
+	names, err := o.dir.names()
+	if err != nil {
+		return fileFailure("list", o.dir.path, err)
+	}
+	for _, name := range names {
+		f, ok := o.stem.parse(name)
+		if ok && f.role == roleJournal && f.jobID == o.jobID && f.epoch > firstEpoch {
+			return refused("check", o.path, fmt.Sprintf("another coordinator took this job over (epoch %d)", f.epoch),
+				"leave it to that one")
+		}
+	}
+	return nil
+}
+
+// abandon gives the job up. This is the one place that decides what an unfinished job leaves behind: nothing. A file
+// that is published stays; only the journal goes. It may be called more than once.
+func (o *output) abandon() error {
+	if o.abandoned || o.jobID == "" {
+		return nil
+	}
+	o.abandoned = true
+	if err := o.refuseSuperseded(); err != nil {
+		return err
+	}
+	var err error
+	if o.staging != nil && !o.published {
+		err = o.removeOwn(o.stagingName(), o.id)
+	}
+	return joined(err, o.removeJournal())
+}
+
+// removeOwn takes the job's own name away; a file that replaced it stays.
+func (o *output) removeOwn(name string, id fileID) error {
+	facts, err := o.dir.stat(name)
+	if errors.Is(err, fs.ErrNotExist) || (err == nil && !facts.id.same(id)) {
+		return nil
+	}
+	if err == nil {
+		err = o.dir.remove(name)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fileFailure("unlink", o.at(name), err)
+	}
+	return nil
+}
+
+// close ends the hold; the lock goes with the journal's descriptor. Its error is a result: a network file system may
+// report a failed write only now.
+func (o *output) close() error {
+	var err error
+	if o.staging != nil {
+		if e := o.staging.Close(); e != nil {
+			err = fileFailure("close", o.staging.Name(), e)
+		}
+		o.staging = nil
+	}
+	if o.journal != nil {
+		err = joined(err, o.journal.close())
+		o.journal = nil
+	}
+	return joined(err, o.dir.close())
+}
+
+// at is the path of a name in the output's directory; for messages.
+func (o *output) at(name string) string {
+	return strings.TrimSuffix(o.path, o.name) + name
+}

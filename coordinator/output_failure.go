@@ -1,0 +1,37 @@
+package coordinator
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+
+	"github.com/dustin/go-humanize"
+)
+
+// fileFailure is an operation on one of our files that the system refused.
+func fileFailure(op, path string, err error) *Failure {
+	err = bare(err)
+	f := &Failure{Kind: KindRuntime, Op: op, Path: path, Errno: errnoName(err), Err: err}
+	switch {
+	case isOutOfSpace(err):
+		f.Kind = KindSpace
+		f.Hint = "free space, raise the quota or the file size limit, or write to another file system"
+	case errors.Is(err, fs.ErrNotExist):
+		f.Hint = "create the directory: mkdir -p " + strconv.Quote(filepath.Dir(path))
+	case errors.Is(err, fs.ErrPermission), isReadOnly(err):
+		f.Hint = "choose a directory that you may write in"
+	}
+	return f
+}
+
+// refused is a failure in which nothing was touched.
+func refused(op, path, reason, hint string) *Failure {
+	return &Failure{Kind: KindRefused, Op: op, Path: path, Hint: hint, Err: errors.New(reason)}
+}
+
+// bytesText writes a size for a person and for a script.
+func bytesText(n int64) string {
+	return fmt.Sprintf("%d bytes (%s)", n, humanize.IBytes(uint64(max(n, 0))))
+}
