@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"gigafizz/layout"
 )
 
 // allocateStepBytes is how much is asked for at once. A file system that reserves terabytes in one call cannot be
@@ -99,14 +101,17 @@ func (o *output) noSpace(op string, cause error) *Failure {
 	}
 }
 
-// orFits names the largest job that would fit, where that is known.
+// orFits names the largest job of this content that would fit, where that is known.
 func (o *output) orFits(bytes int64) string {
-	if o.request.largest == nil || bytes < 0 {
+	if bytes < 0 {
 		return ""
 	}
-	fits := o.request.largest(bytes)
-	if fits == "" {
+	if o.request.spec.Kind != layout.KindRules {
+		return fmt.Sprintf("; what fits is --size=%d", bytes)
+	}
+	n, err := layout.LargestN(o.request.spec.Rules, bytes)
+	if err != nil {
 		return ""
 	}
-	return "; what fits is " + fits
+	return fmt.Sprintf("; what fits is --n=%d", n)
 }

@@ -8,8 +8,6 @@ import (
 	"io/fs"
 	"slices"
 	"time"
-
-	"gigafizz/layout"
 )
 
 // Waiting for a rival to say who it is, or to give way: at most contendPause × contendAttempts.
@@ -313,31 +311,16 @@ func (o *output) refuseLive(r rival) *Failure {
 }
 
 func (o *output) refuseUnfinished(r rival) *Failure {
-	ours := specText(o.request.spec)
+	ours := o.request.spec.String()
 	theirs := "parameters that cannot be read any more"
 	if r.state.headed {
-		theirs = specText(r.state.header.spec)
+		theirs = r.state.header.spec.String()
 	}
 	reason := fmt.Sprintf("an unfinished job of this output stands beside it, with %s; this run has %s", theirs, ours)
 	if theirs == ours {
 		reason = fmt.Sprintf("an unfinished job of this output, with the same %s, stands beside it", ours)
 	}
 	return refused("claim", o.path, reason, "--restart removes it and starts again")
-}
-
-// specText writes a spec as the flags that ask for it.
-func specText(s layout.Spec) string {
-	if s.Kind == layout.KindRandom {
-		return fmt.Sprintf("--layout=random:%d --size=%d", s.Seed, s.Bytes)
-	}
-	rules := ""
-	for i, r := range s.Rules {
-		if i > 0 {
-			rules += ","
-		}
-		rules += fmt.Sprintf("%d=%s", r.Divisor, r.Word)
-	}
-	return fmt.Sprintf("--n=%d --rules=%s", s.N, rules)
 }
 
 // pause waits, or ends with the context.

@@ -43,8 +43,6 @@ type outputRequest struct {
 	sizeBytes int64
 	existing  Existing
 	leftover  Leftover
-	// largest says in a few words what would fit into so many bytes, for the message of a full disk; may be nil.
-	largest func(bytes int64) string
 }
 
 // jobTerms is what a job's journal says beside the request; fixed for every attempt, resume and worker.
