@@ -1,9 +1,27 @@
 // Package coordinator runs one job: it plans the missing extents, gives them to workers, flushes what they wrote,
 // and publishes the file when every byte is durable.
+//
+// # The story
+//
+// Run reads from the top: the workers say who they are (muster.go), the output is opened and probed (output.go), what
+// is missing is cut into extents (plan.go). Then the staging file is claimed, and a dispatcher (dispatch.go) writes the
+// plan: a pure ledger (ledger.go) knows where every extent stands and decides who works on what, and the dispatcher
+// carries that out with a write stream per idle thread of a worker (writer.go) and flushes beside them (flushing.go).
+// When every extent is durable the workers are released, the file is flushed once more, read back (readback.go), and
+// published in one step (publish.go).
+//
+// Everything that happens is an Event. The Report is a fold of the events (fold.go), and so is whatever else watches.
+//
+// # What keeps the file right
+//
+// Not time. A lease only decides who should work; a paused process does not know that its lease is over. The file is
+// right because a job has one fresh inode, every store into it is the final byte, the journal calls an extent durable
+// only after a flush that began after it was written, and the name is given once, to a complete file.
 package coordinator
 
 import (
 	"context"
+	"errors"
 
 	"google.golang.org/grpc"
 )
@@ -30,8 +48,37 @@ type Config struct {
 }
 
 // Run writes the job's file and returns what happened. The report is valid with an error too. When Run returns, nothing
-// that it started is left running; a cancelled ctx ends it within seconds. The error is a *Failure unless ctx was
-// cancelled, when it is context.Cause(ctx).
+// that it started is left running; a cancelled ctx ends it within seconds, but for a flush that the kernel has begun,
+// which nobody can interrupt. Once publishing has begun it is finished. The error is a *Failure unless ctx was
+// cancelled, when it is context.Cause(ctx). After an error nothing is left in the output's directory.
 func Run(ctx context.Context, cfg Config, job Job) (Report, error) {
-	return Report{}, nil
+	r := newRun(cfg, job)
+	err := r.limited(ctx, r.complete)
+	err = r.surrender(err)
+	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		err = context.Cause(ctx)
+	} else if err != nil {
+		err = asFailure("run", err)
+	}
+	return r.end(err), err
+}
+
+// complete is a run from its beginning to the file's final name.
+func (r *run) complete(ctx context.Context) error {
+	for _, stage := range []func(context.Context) error{
+		r.prepare, // nothing is created
+		r.claim,   // the staging file and its journal
+		r.write,   // every extent is durable
+		r.settle,  // no worker writes any more; the final flush
+		r.verify,
+		r.publish,
+	} {
+		if err := stage(ctx); err != nil {
+			return err
+		}
+		if ctx.Err() != nil && !r.published {
+			return context.Cause(ctx)
+		}
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -56,3 +57,11 @@ func (f *Failure) Error() string {
 
 // Unwrap returns the cause.
 func (f *Failure) Unwrap() error { return f.Err }
+
+// asFailure is an error as a Failure: the one that it wraps, or a new one for the operation.
+func asFailure(op string, err error) *Failure {
+	if f, ok := errors.AsType[*Failure](err); ok {
+		return f
+	}
+	return &Failure{Kind: KindRuntime, Op: op, Err: err}
+}

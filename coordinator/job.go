@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"fmt"
 	"time"
 
 	"gigafizz/layout"
@@ -75,4 +76,71 @@ type Job struct {
 	Leftover    Leftover
 	Lease       time.Duration // 0: 10 s
 	TimeLimit   time.Duration // 0: none
+}
+
+// The defaults of a Job, and the shortest lease: below it the scheduling of a busy machine looks like death.
+const (
+	leaseDefault = 10 * time.Second
+	leaseMin     = 100 * time.Millisecond
+)
+
+// onFile says whether there is a file: the other targets keep or drop the bytes in the workers' memory.
+func (t Target) onFile() bool { return t.Sink != SinkNull && t.Sink != SinkMemory }
+
+// String is the target as a user names it.
+func (t Target) String() string {
+	switch t.Sink {
+	case SinkNull:
+		return "null:"
+	case SinkMemory:
+		return "memory:"
+	default:
+		return t.Path
+	}
+}
+
+// withDefaults fills in what was left out, and says plainly what a target without a file comes to.
+func (j Job) withDefaults() Job {
+	if j.Sync == "" {
+		j.Sync = SyncBatch
+	}
+	if j.Verify == "" {
+		j.Verify = VerifySample
+	}
+	if j.Lease == 0 {
+		j.Lease = leaseDefault
+	}
+	if j.Target.Sink == "" {
+		j.Target.Sink = SinkAuto
+	}
+	if !j.Target.onFile() {
+		j.Sync = SyncNone
+	}
+	if j.Target.Sink == SinkNull {
+		j.Verify = VerifyNone
+	}
+	return j
+}
+
+// validate refuses what cannot be asked for.
+func (j Job) validate() error {
+	switch {
+	case j.ExtentBytes < 0:
+		return unusable("the extent of %d bytes is negative", j.ExtentBytes)
+	case j.Lease < leaseMin:
+		return unusable("the lease of %v is shorter than %v", j.Lease, leaseMin)
+	case j.TimeLimit < 0:
+		return unusable("the time limit of %v is negative", j.TimeLimit)
+	case j.Sync != SyncBatch && j.Sync != SyncExtent && j.Sync != SyncNone:
+		return unusable("sync %q is none of batch, extent and none", j.Sync)
+	case j.Verify != VerifySample && j.Verify != VerifyFull && j.Verify != VerifyNone:
+		return unusable("verify %q is none of sample, full and none", j.Verify)
+	case j.Target.onFile() && j.Target.Path == "":
+		return unusable("the output has no name")
+	}
+	return nil
+}
+
+func unusable(format string, args ...any) error {
+	return &Failure{Kind: KindUsage, Op: "check the job", Err: fmt.Errorf(format, args...)}
 }

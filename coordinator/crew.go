@@ -1,0 +1,162 @@
+package coordinator
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// handState is what a worker is good for now.
+type handState int
+
+const (
+	handReady handState = iota
+	handAway            // lost or without room; asked again after a while
+	handOut             // it cannot do this job, ever
+)
+
+// Limits of asking.
+const (
+	describeMax    = 5 * time.Second // how long a worker may take to say who it is
+	awayMin        = 100 * time.Millisecond
+	aloneMaxLeases = 3 // how long a run without any usable worker waits for one
+)
+
+// hand is one worker process in a crew. The dispatcher's goroutine owns it.
+type hand struct {
+	writer  writer
+	address string // as it was named; for messages
+	about   description
+	state   handState
+	busy    int       // streams that have not ended
+	until   time.Time // away: when it is asked again
+	asking  bool
+	losses  int   // in a row
+	err     error // why it is not ready
+}
+
+// sendAway gives a worker a rest that doubles each time, up to a lease.
+func (h *hand) sendAway(cause error, now time.Time, lease time.Duration) {
+	rest := lease
+	if h.losses < 16 {
+		rest = min(lease, awayMin<<h.losses)
+	}
+	h.state, h.err, h.until = handAway, cause, now.Add(rest)
+	h.losses++
+}
+
+// handOf is the hand of a worker's id.
+func (d *dispatcher) handOf(worker string) *hand {
+	for _, h := range d.crew {
+		if h.about.worker == worker {
+			return h
+		}
+	}
+	panic("coordinator: broken invariant: a stream has a worker that is in no crew")
+}
+
+// lose takes back what a worker had, and asks it again later.
+func (d *dispatcher) lose(h *hand, cause error, now time.Time) {
+	d.perform(d.ledger.lost(h.about.worker, cause), cause)
+	h.sendAway(cause, now, d.rules.lease)
+	d.emit(Warning{Text: fmt.Sprintf("worker %s (%s, process %d) was lost: %v; its extents go to others",
+		h.address, h.about.host, h.about.pid, cause)})
+}
+
+// reject takes a worker out that cannot do this job. The others go on; the last one's reason ends the run.
+func (d *dispatcher) reject(h *hand, cause error, now time.Time) {
+	d.perform(d.ledger.lost(h.about.worker, cause), cause)
+	h.state, h.err = handOut, cause
+	for _, other := range d.crew {
+		if other.state != handOut {
+			d.emit(Warning{Text: fmt.Sprintf("worker %s cannot do this job: %v", h.address, cause)})
+			return
+		}
+	}
+	d.fail(asFailure("write", cause))
+}
+
+// recall asks workers that are away whether they are back, and ends a run that nobody works for.
+func (d *dispatcher) recall(ctx context.Context, now time.Time) {
+	usable := false
+	for _, h := range d.crew {
+		usable = usable || h.state == handReady
+		if h.state == handAway && !h.asking && !now.Before(h.until) {
+			d.ask(ctx, h)
+		}
+	}
+	switch {
+	case usable:
+		d.alone = time.Time{}
+	case d.alone.IsZero():
+		d.alone = now
+	case now.Sub(d.alone) > aloneMaxLeases*d.rules.lease:
+		d.fail(d.deserted(now.Sub(d.alone)))
+	}
+}
+
+// deserted is the error of a run whose workers are all gone.
+func (d *dispatcher) deserted(waited time.Duration) error {
+	last := d.crew[len(d.crew)-1]
+	for _, h := range d.crew {
+		if h.state == handAway {
+			last = h
+		}
+	}
+	f := &Failure{
+		Kind: KindRuntime, Op: "write", Host: last.about.host, Hint: "see why the workers ended, start them, and run again",
+		Err: fmt.Errorf("no worker was usable for %v; %s: %w", waited.Round(time.Millisecond), last.address, last.err),
+	}
+	return f
+}
+
+// ask finds out whether a worker is back, as the same process or as another.
+func (d *dispatcher) ask(ctx context.Context, h *hand) {
+	h.asking = true
+	d.start(func() func(time.Time) {
+		ctx, cancel := context.WithTimeout(ctx, min(describeMax, d.rules.lease))
+		defer cancel()
+		about, err := h.writer.describe(ctx)
+		return func(now time.Time) {
+			h.asking = false
+			d.answered(h, about, err, now)
+		}
+	})
+}
+
+func (d *dispatcher) answered(h *hand, about description, err error, now time.Time) {
+	if d.err != nil {
+		return
+	}
+	if err == nil {
+		err = d.admit(about)
+	}
+	switch {
+	case err == nil && d.present(h, about.worker):
+		h.state, h.err = handOut, fmt.Errorf("%s is a second address of the same worker", h.address)
+	case err == nil:
+		d.welcome(h, about)
+	case faultOf(err) == faultRefusal:
+		d.reject(h, err, now)
+	default:
+		h.sendAway(err, now, d.rules.lease)
+	}
+}
+
+// present says whether another hand is the same process.
+func (d *dispatcher) present(h *hand, worker string) bool {
+	for _, other := range d.crew {
+		if other != h && other.about.worker == worker && other.state != handOut {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *dispatcher) welcome(h *hand, about description) {
+	isNew := h.about.worker != about.worker
+	h.about, h.state, h.err = about, handReady, nil
+	if isNew {
+		d.emit(readyEvent(about, d.sink))
+	}
+}

@@ -1,0 +1,472 @@
+package coordinator
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"gigafizz/layout"
+	gigafizzv1 "gigafizz/proto/gigafizz/v1"
+)
+
+// run is one job on its way. One goroutine calls its stages.
+type run struct {
+	cfg   Config
+	job   Job // effective values
+	began time.Time
+	cpu   [2]time.Duration // user and system, at the beginning
+	id    [16]byte
+	round uint32 // counts what the workers see as takeovers; see newRound
+
+	telling sync.Mutex // guards fold, and calls of the observer
+	fold    *Fold
+
+	layout  *layout.Layout
+	crew    []*hand
+	among   sharing
+	policy  policy
+	planned []layout.Extent
+	output  *output // nil where there is no file
+	claimed bool
+	wire    wireJob
+	ledger  *ledger // of the writing; tells who wrote what
+
+	engaged   bool // workers may hold the job
+	published bool
+}
+
+// Limits of a run's ends.
+const (
+	batchBytesDefault = 256 << 20
+	batchAgeDefault   = 2 * time.Second
+	patienceMin       = 100 * time.Millisecond
+	releaseMin        = 1 * time.Second // a short run still gives its workers time to answer
+	farewellMax       = 2 * time.Second // for the release of a run that failed
+)
+
+func newRun(cfg Config, job Job) *run {
+	r := &run{cfg: cfg, job: job.withDefaults(), began: time.Now()}
+	r.cpu[0], r.cpu[1] = cpuTime()
+	rand.Read(r.id[:])
+	r.fold = NewFold(cfg.Program, r.began)
+	return r
+}
+
+func (r *run) jobID() string { return hex.EncodeToString(r.id[:]) }
+
+// emit tells an event to the report and to whoever watches.
+func (r *run) emit(b Body) {
+	r.telling.Lock()
+	defer r.telling.Unlock()
+	e := Event{At: time.Since(r.began), Body: b}
+	r.fold.Observe(e)
+	if r.cfg.Observe != nil {
+		r.cfg.Observe(e)
+	}
+}
+
+// limited runs the stages under the job's time limit. The limit ends a run like any failure does.
+func (r *run) limited(ctx context.Context, stages func(context.Context) error) error {
+	if r.job.TimeLimit <= 0 {
+		return stages(ctx)
+	}
+	over := &Failure{
+		Kind: KindIncomplete, Op: "run", Hint: "allow more time with --timelimit",
+		Err: fmt.Errorf("the time limit of %v is over", r.job.TimeLimit),
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, r.job.TimeLimit, over)
+	defer cancel()
+	return stages(ctx)
+}
+
+// prepare finds out everything that can be known before anything is created, and says what the run will do.
+func (r *run) prepare(ctx context.Context) error {
+	if err := r.job.validate(); err != nil {
+		return err
+	}
+	var err error
+	if r.layout, err = layout.New(r.job.Spec); err != nil {
+		return contentFailure(err)
+	}
+	if err := r.muster(ctx); err != nil {
+		return err
+	}
+	if err := r.refuseMemory(); err != nil {
+		return err
+	}
+	reason, err := r.open(ctx)
+	if err != nil {
+		return err
+	}
+	r.cut()
+	r.emit(r.plannedEvent(reason))
+	for _, h := range r.crew {
+		if err := r.admit(h.about); err != nil {
+			return err
+		}
+		r.emit(readyEvent(h.about, r.job.Target.Sink))
+	}
+	return nil
+}
+
+// contentFailure is a content that cannot be: too large is a matter of space, anything else of usage.
+func contentFailure(err error) error {
+	kind := KindUsage
+	if limit, ok := errors.AsType[*layout.LimitError](err); ok && (limit.Quantity == "n" || limit.Quantity == "size") {
+		kind = KindSpace
+	}
+	return &Failure{Kind: kind, Op: "compile the layout", Err: err}
+}
+
+// open opens the output, and chooses the sink by what the file system can do. A target without a file needs neither.
+func (r *run) open(ctx context.Context) (reason string, err error) {
+	r.among = r.sharingOf()
+	r.wire = wireJob{id: r.id, layout: r.layout, sink: r.job.Target.Sink}
+	r.wire.sharing = gigafizzv1.Sharing_SHARING_ONE_MOUNT
+	if !r.job.Target.onFile() {
+		r.among = oneMount // nobody shares a page of it
+		return "", nil
+	}
+	r.output, err = openOutput(ctx, outputRequest{
+		path: r.job.Target.Path, spec: r.job.Spec, sizeBytes: r.layout.Size(),
+		existing: r.job.Existing, leftover: r.job.Leftover,
+	})
+	if err != nil {
+		return "", err
+	}
+	if r.job.Target.Sink, reason, err = chooseSink(r.output.fileSystem(), r.job.Target.Sink, r.among); err != nil {
+		return "", err
+	}
+	r.wire.sink, r.wire.root = r.job.Target.Sink, r.job.Target.Root
+	if r.among == severalMounts {
+		r.wire.sharing = gigafizzv1.Sharing_SHARING_SEVERAL_MOUNTS
+	}
+	return reason, nil
+}
+
+// cut plans the file.
+func (r *run) cut() {
+	var alignments []int64
+	for _, h := range r.crew {
+		alignments = append(alignments, h.about.pageBytes)
+	}
+	if r.output != nil {
+		found := r.output.fileSystem()
+		alignments = append(alignments, found.BlockBytes, found.DirectAlignBytes)
+	}
+	r.policy = newPolicy(r.layout.Size(), r.job.ExtentBytes, r.threads(), alignments...)
+	r.planned = plan(wholeFile(r.layout.Size()), r.policy)
+}
+
+func (r *run) plannedEvent(reason string) JobPlanned {
+	e := JobPlanned{
+		JobID: r.jobID(), Spec: r.job.Spec, SizeBytes: r.layout.Size(), Target: r.job.Target.String(),
+		Sink: r.job.Target.Sink, SinkReason: reason, GrainBytes: r.policy.grainBytes, ExtentBytes: r.policy.extentBytes,
+		Extents: len(r.planned), Sync: r.job.Sync, Verify: r.job.Verify, Lease: r.job.Lease,
+	}
+	if r.output != nil {
+		e.FileSystem = r.output.fileSystem()
+	}
+	return e
+}
+
+// claim creates the staging file and its journal.
+func (r *run) claim(ctx context.Context) error {
+	r.emit(PhaseBegan{Phase: PhasePrepare})
+	if r.output == nil {
+		return nil
+	}
+	r.claimed = true
+	if err := r.output.claim(ctx, jobTerms{
+		jobID: r.jobID(), grainBytes: r.policy.grainBytes, extentBytes: r.policy.extentBytes, sink: r.job.Target.Sink,
+	}); err != nil {
+		return err
+	}
+	name, err := beneath(r.job.Target.Dir, filepath.Dir(r.job.Target.Path), r.output.stagingName())
+	if err != nil {
+		return &Failure{
+			Kind: KindUsage, Op: "name the output", Path: r.job.Target.Path, Err: err,
+			Hint: "write beneath the root of the workers, or give them a root that holds the output",
+		}
+	}
+	r.wire.name = name
+	return nil
+}
+
+// beneath is the name of a file in dir as seen from root, with slashes. Links are resolved on this side, because workers
+// follow none.
+func beneath(root, dir, name string) (string, error) {
+	var real [2]string
+	for i, p := range []string{root, dir} {
+		abs, err := filepath.Abs(p)
+		if err != nil {
+			return "", err
+		}
+		if real[i], err = filepath.EvalSymlinks(abs); err != nil {
+			return "", err
+		}
+	}
+	rel, err := filepath.Rel(real[0], filepath.Join(real[1], name))
+	if err != nil {
+		return "", err
+	}
+	if !filepath.IsLocal(rel) {
+		return "", fmt.Errorf("%s is not beneath the root %s", dir, root)
+	}
+	return filepath.ToSlash(rel), nil
+}
+
+// newRound makes the workers take what follows for a later coordinator of the same job: they end what they still do for
+// the rounds before, and take work again although they were released. The journal's epoch is the high half.
+func (r *run) newRound() {
+	r.round++
+	r.wire.epoch = journalEpoch<<32 | uint64(r.round)
+	job := r.wire.proto()
+	for _, h := range r.crew {
+		w := h.writer.(*grpcWriter)
+		h.writer = &grpcWriter{stub: w.stub, about: h.about, lease: w.lease, job: job}
+	}
+}
+
+// journalEpoch is the epoch of a job that no other coordinator has taken over.
+const journalEpoch = firstEpoch
+
+// write makes every extent durable, or written where nothing is flushed.
+func (r *run) write(ctx context.Context) error {
+	r.emit(PhaseBegan{Phase: PhaseWrite})
+	return r.writeExtents(ctx, r.planned)
+}
+
+// writeExtents runs a dispatcher over extents: the whole file's, or those that have to be written again.
+func (r *run) writeExtents(ctx context.Context, extents []layout.Extent) error {
+	if len(extents) == 0 {
+		return nil
+	}
+	r.newRound()
+	r.engaged = true
+	d := newDispatcher(extents, r.crew, dispatch{
+		rules: r.rules(), holder: r.holder(), locate: r.locate, admit: r.admit, emit: r.emit, sink: r.job.Target.Sink,
+		changed: r.cfg.Roster.Changed(), newcomers: r.newcomers,
+	})
+	err := d.run(ctx)
+	r.crew, r.ledger = d.crew, d.ledger
+	return err
+}
+
+func (r *run) rules() ledgerRules {
+	rules := ledgerRules{
+		lease: r.job.Lease, patience: max(patienceMin, r.job.Lease/10), flushed: flushBefore,
+		batchBytes: batchBytesDefault, batchAge: batchAgeDefault,
+	}
+	switch r.job.Sync {
+	case SyncNone:
+		rules.flushed = flushNever
+	case SyncExtent:
+		rules.batchBytes = 1
+	}
+	return rules
+}
+
+// holder is the output as the dispatcher wants it: an interface that is nil where there is no output.
+func (r *run) holder() holder {
+	if r.output == nil {
+		return nil
+	}
+	return r.output
+}
+
+// locate says which flush covers what a worker writes: ours, if it has opened our own inode through our own kernel.
+func (r *run) locate(p place) (domain, error) {
+	if r.output == nil {
+		return domain(p.handle), nil
+	}
+	ours := r.output.identity()
+	switch {
+	case p.kernel == "" || p.kernel != kernelID() || !ours.sameDevice(p):
+		return domain(p.handle), nil
+	case ours.sameFile(p):
+		return ownKernel, nil
+	default:
+		return "", &Failure{
+			Kind: KindRuntime, Op: "open", Path: r.wire.name, Hint: "give the worker the same directory as its root",
+			Err: &refusedWorker{reason: fmt.Errorf("the worker's root %q holds another file of this name", r.wire.root)},
+		}
+	}
+}
+
+// settle ends the workers' part and flushes once more, so that whatever a worker did after its last flush is durable
+// too, and its last error known. After an error of this flush nobody knows what is on the disk: everything is read back
+// past the cache, what is bad is written again, and the second error is the end.
+func (r *run) settle(ctx context.Context) error {
+	if r.job.Target.Sink == SinkMemory {
+		return nil // a release gives the bytes up; they are read back first
+	}
+	if err := r.release(ctx); err != nil {
+		return err
+	}
+	if r.output == nil || r.job.Sync == SyncNone {
+		return nil
+	}
+	r.emit(PhaseBegan{Phase: PhaseFlush})
+	fault := r.finalFlush()
+	if fault == nil {
+		return nil
+	}
+	r.emit(FlushFailed{Err: fault})
+	if err := r.rewriteBad(ctx); err != nil {
+		return err
+	}
+	if err := r.finalFlush(); err != nil {
+		f := *asFailure("flush", err)
+		f.Kind = KindRuntime
+		f.Err = fmt.Errorf("the final flush failed twice, with everything bad written again between: %w", f.Err)
+		return &f
+	}
+	return nil
+}
+
+func (r *run) finalFlush() error {
+	began := time.Now()
+	if err := r.output.flush(); err != nil {
+		return err
+	}
+	r.emit(BatchDurable{Flush: time.Since(began)})
+	return nil
+}
+
+// rewriteBad reads the whole file back and writes again what is not right.
+func (r *run) rewriteBad(ctx context.Context) error {
+	bad, err := r.readBack(ctx, r.planned)
+	if err != nil {
+		return err
+	}
+	m := missing{sizeBytes: r.layout.Size()}
+	for _, b := range bad {
+		m.extents = append(m.extents, b.extent)
+	}
+	if len(bad) == 0 {
+		return nil
+	}
+	r.emit(PhaseBegan{Phase: PhaseWrite})
+	if err := r.writeExtents(ctx, plan(m, r.policy)); err != nil {
+		return err
+	}
+	r.emit(PhaseBegan{Phase: PhaseFlush})
+	return r.release(ctx)
+}
+
+// release tells every worker that the job is over and waits, for a bounded time, until none of them stores any more. A
+// worker of this kernel that does not answer can only write the same bytes into the same pages; one on another host
+// could write a half-filled page back after the file was published and changed by somebody.
+func (r *run) release(ctx context.Context) error {
+	if !r.engaged {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, max(releaseMin, min(r.job.Lease, time.Since(r.began)/4)))
+	defer cancel()
+	errs := make([]error, len(r.crew))
+	var releasing sync.WaitGroup
+	for i, h := range r.crew {
+		releasing.Go(func() { errs[i] = h.writer.(*grpcWriter).release(ctx) })
+	}
+	releasing.Wait()
+	for i, h := range r.crew {
+		if err := r.judgeRelease(h, errs[i]); err != nil {
+			return err
+		}
+	}
+	r.engaged = false
+	return nil
+}
+
+func (r *run) judgeRelease(h *hand, err error) error {
+	if err == nil {
+		return nil
+	}
+	if hostOf(h.about) == "" || r.output == nil {
+		r.emit(Warning{Text: fmt.Sprintf("worker %s was not released: %v", h.address, err)})
+		return nil
+	}
+	return &Failure{
+		Kind: KindRuntime, Op: "release", Host: h.about.host,
+		Hint: "end the worker on that host, then run again",
+		Err:  fmt.Errorf("worker %s may still write, so the file is not published: %w", h.address, err),
+	}
+}
+
+// publish gives the file its name. Once begun it is finished: it takes no notice of ctx.
+func (r *run) publish(context.Context) error {
+	r.emit(PhaseBegan{Phase: PhasePublish})
+	if r.output == nil {
+		r.published = true
+		return r.release(context.Background())
+	}
+	cut, err := r.output.check()
+	if err != nil {
+		return err
+	}
+	if cut > 0 {
+		r.emit(Warning{Text: fmt.Sprintf("%d bytes were cut off: another program or the file system had added them", cut)})
+	}
+	p, err := r.output.publish()
+	for _, w := range p.warnings {
+		r.emit(Warning{Text: w})
+	}
+	r.published = r.output.published
+	if r.published {
+		r.emit(Published{Path: r.job.Target.Path, NameDurable: p.nameDurable})
+	}
+	return err
+}
+
+// surrender ends a run, and is the place that decides what an unfinished one leaves behind: nothing. The workers are
+// told first, so that none of them writes into a file that is gone.
+func (r *run) surrender(err error) error {
+	if err != nil && r.engaged {
+		r.farewell()
+	}
+	if r.output == nil {
+		return err
+	}
+	if err != nil && r.claimed {
+		if e := r.output.abandon(); e != nil {
+			r.emit(Warning{Text: "clean up: " + e.Error()})
+		}
+	}
+	if e := r.output.close(); e != nil && err == nil {
+		return e
+	}
+	return err
+}
+
+// farewell releases the workers of a run that failed, without waiting for long.
+func (r *run) farewell() {
+	ctx, cancel := context.WithTimeout(context.Background(), farewellMax)
+	defer cancel()
+	var releasing sync.WaitGroup
+	for _, h := range r.crew {
+		// A worker that does not answer stops by itself when its lease is over.
+		releasing.Go(func() { _ = h.writer.(*grpcWriter).release(ctx) })
+	}
+	releasing.Wait()
+}
+
+// end emits the last event and returns the report.
+func (r *run) end(err error) Report {
+	r.emit(JobEnded{Err: err})
+	report := r.fold.Report()
+	var found FileSystem
+	if r.output != nil {
+		found = r.output.fileSystem()
+	}
+	report.Environment = readEnvironment(found)
+	user, system := cpuTime()
+	report.UserCPUSeconds = seconds(user - r.cpu[0])
+	report.SystemCPUSeconds = seconds(system - r.cpu[1])
+	return report
+}

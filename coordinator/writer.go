@@ -1,0 +1,301 @@
+package coordinator
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"gigafizz/layout"
+	gigafizzv1 "gigafizz/proto/gigafizz/v1"
+)
+
+// progressPerLease is how many messages a worker sends within one lease at least, so that losing one is no silence.
+const (
+	progressPerLease = 5
+	progressMax      = 250 * time.Millisecond // a progress bar wants to move
+)
+
+// grpcWriter speaks with one worker process about one job. It is safe for concurrent use.
+type grpcWriter struct {
+	stub  gigafizzv1.WorkerServiceClient
+	about description
+	lease time.Duration
+	job   *gigafizzv1.Job // read only
+}
+
+func (w *grpcWriter) progressInterval() int64 {
+	return max(min(progressMax, w.lease/progressPerLease).Milliseconds(), 1)
+}
+
+// describe asks a worker who it is.
+func (w *grpcWriter) describe(ctx context.Context) (description, error) {
+	resp, err := w.stub.Describe(ctx, &gigafizzv1.DescribeRequest{ProtocolVersion: protocolVersion})
+	if err != nil {
+		return description{}, failureFromStatus(ctx, "describe", err, w.about)
+	}
+	return descriptionFromWire(resp), nil
+}
+
+// write gives a worker assignments and reports what comes back, until every assignment has its receipt or something
+// failed. It returns soon after ctx is cancelled. It does not watch for silence: the ledger does.
+func (w *grpcWriter) write(ctx context.Context, batch []assignment, report func(writeEvent)) error {
+	stream, err := w.stub.Write(ctx, &gigafizzv1.WriteRequest{
+		Job:                w.job,
+		Assignments:        assignmentsToWire(batch),
+		LeaseMs:            w.lease.Milliseconds(),
+		ProgressIntervalMs: w.progressInterval(),
+	})
+	if err != nil {
+		return failureFromStatus(ctx, "write", err, w.about)
+	}
+	var m meter
+	for owed := len(batch); ; {
+		resp, err := stream.Recv()
+		if errors.Is(err, io.EOF) && owed > 0 {
+			return fmt.Errorf("%w: the stream ended with %d extents unanswered", errProtocol, owed)
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return failureFromStatus(ctx, "write", err, w.about)
+		}
+		event := m.observe(resp)
+		if event.receipt != nil {
+			owed--
+		}
+		report(event)
+	}
+}
+
+// errProtocol is a worker that does not keep to the protocol.
+var errProtocol = errors.New("the worker broke the protocol")
+
+// meter turns a stream's running totals into what was done since the last message. Progress counts attempts that go
+// on; a receipt counts what progress may not have told yet.
+type meter struct {
+	receipts, told work
+}
+
+func (m *meter) observe(resp *gigafizzv1.WriteResponse) writeEvent {
+	switch e := resp.GetEvent().(type) {
+	case *gigafizzv1.WriteResponse_Handle:
+		at := placeFromWire(e.Handle)
+		return writeEvent{place: &at}
+	case *gigafizzv1.WriteResponse_Receipt:
+		r := receiptFromWire(e.Receipt)
+		m.receipts.generated += r.extent.Len
+		m.receipts.accepted += r.extent.Len
+		m.receipts.fill += time.Duration(e.Receipt.GetFillNs())
+		m.receipts.put += time.Duration(e.Receipt.GetPutNs())
+		m.receipts.prefault += time.Duration(e.Receipt.GetPrefaultNs())
+		return writeEvent{receipt: &r, work: m.advance(m.receipts)}
+	case *gigafizzv1.WriteResponse_Progress:
+		p := e.Progress
+		return writeEvent{work: m.advance(work{
+			generated: p.GetGeneratedBytes(), accepted: p.GetAcceptedBytes(), fill: time.Duration(p.GetFillNs()),
+			put: time.Duration(p.GetPutNs()), prefault: time.Duration(p.GetPrefaultNs()),
+		})}
+	}
+	return writeEvent{}
+}
+
+// advance returns what total adds to what was told; totals never go back.
+func (m *meter) advance(total work) work {
+	before := m.told
+	m.told = work{
+		generated: max(before.generated, total.generated), accepted: max(before.accepted, total.accepted),
+		fill: max(before.fill, total.fill), put: max(before.put, total.put), prefault: max(before.prefault, total.prefault),
+	}
+	return work{
+		generated: m.told.generated - before.generated, accepted: m.told.accepted - before.accepted,
+		fill: m.told.fill - before.fill, put: m.told.put - before.put, prefault: m.told.prefault - before.prefault,
+	}
+}
+
+// flush makes what a handle has accepted durable. There is no total deadline, because a flush takes as long as the
+// device needs; silence is the failure.
+func (w *grpcWriter) flush(ctx context.Context, handle string) (verdict, error) {
+	id, err := hex.DecodeString(handle)
+	if err != nil {
+		return verdict{}, fmt.Errorf("handle %q: %w", handle, err)
+	}
+	ctx, dog := watch(ctx, w.lease)
+	defer dog.rest()
+	stream, err := w.stub.Flush(ctx, &gigafizzv1.FlushRequest{
+		JobId: w.job.GetJobId(), Epoch: w.job.GetEpoch(), HandleId: id, HeartbeatIntervalMs: w.progressInterval(),
+	})
+	if err != nil {
+		return verdict{}, failureFromStatus(ctx, "flush", err, w.about)
+	}
+	for {
+		resp, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return verdict{}, fmt.Errorf("%w: a flush ended without a verdict", errProtocol)
+		}
+		if err != nil {
+			return verdict{}, failureFromStatus(ctx, "flush", err, w.about)
+		}
+		dog.heard()
+		if v := resp.GetVerdict(); v != nil {
+			return verdictFromWire(v, w.about), nil
+		}
+	}
+}
+
+// readBack is the outcome of reading extents back.
+type readBack struct {
+	bad       []badExtent
+	readBytes int64
+	readPath  string // how the bytes were read; see Verified
+}
+
+// verify has a worker read extents back and compare them with the layout. told takes the bytes read since the last call.
+func (w *grpcWriter) verify(ctx context.Context, extents []layout.Extent, told func(bytes int64)) (readBack, error) {
+	ctx, dog := watch(ctx, w.lease)
+	defer dog.rest()
+	stream, err := w.stub.Verify(ctx, &gigafizzv1.VerifyRequest{
+		Job: w.job, Extents: extentsToWire(extents), ReadPath: gigafizzv1.ReadPath_READ_PATH_UNCACHED,
+		ProgressIntervalMs: w.progressInterval(),
+	})
+	if err != nil {
+		return readBack{}, failureFromStatus(ctx, "verify", err, w.about)
+	}
+	var back readBack
+	for {
+		resp, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return back, fmt.Errorf("%w: a verification ended without a summary", errProtocol)
+		}
+		if err != nil {
+			return back, failureFromStatus(ctx, "verify", err, w.about)
+		}
+		dog.heard()
+		switch e := resp.GetEvent().(type) {
+		case *gigafizzv1.VerifyResponse_Progress:
+			if more := e.Progress.GetReadBytes() - back.readBytes; more > 0 {
+				back.readBytes += more
+				told(more)
+			}
+		case *gigafizzv1.VerifyResponse_BadExtent:
+			back.bad = append(back.bad, badExtentFromWire(e.BadExtent, w.about))
+		case *gigafizzv1.VerifyResponse_Summary:
+			if more := e.Summary.GetReadBytes() - back.readBytes; more > 0 {
+				back.readBytes += more
+				told(more)
+			}
+			back.readPath = e.Summary.GetReadPath()
+			return back, nil
+		}
+	}
+}
+
+// release tells a worker that the job is over. After it the worker changes no byte of the file.
+func (w *grpcWriter) release(ctx context.Context) error {
+	_, err := w.stub.Release(ctx, &gigafizzv1.ReleaseRequest{JobId: w.job.GetJobId(), Epoch: w.job.GetEpoch()})
+	if err != nil {
+		return failureFromStatus(ctx, "release", err, w.about)
+	}
+	return nil
+}
+
+// watchdog ends a stream that is silent for too long.
+type watchdog struct {
+	timer  *time.Timer
+	limit  time.Duration
+	cancel context.CancelCauseFunc
+}
+
+// watch returns a context that ends, with errSilent, when heard is not called for limit. rest must be called.
+func watch(ctx context.Context, limit time.Duration) (context.Context, *watchdog) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	return ctx, &watchdog{timer: time.AfterFunc(limit, func() { cancel(errSilent) }), limit: limit, cancel: cancel}
+}
+
+func (d *watchdog) heard() { d.timer.Reset(d.limit) }
+
+func (d *watchdog) rest() {
+	d.timer.Stop()
+	d.cancel(nil)
+}
+
+// failureFromStatus is the error of an RPC as one of ours: the worker's own Failure where it sent one, else the status.
+// A cancelled ctx is its cause.
+func failureFromStatus(ctx context.Context, op string, err error, from description) error {
+	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), errSilent) {
+		return context.Cause(ctx)
+	}
+	st := status.Convert(err)
+	for _, detail := range st.Details() {
+		if f, ok := detail.(*gigafizzv1.Failure); ok {
+			failure := failureFromWire(op, f, from)
+			failure.Err = &statusError{code: st.Code(), text: failure.Err.Error()}
+			return failure
+		}
+	}
+	text := st.Message()
+	if ctx.Err() != nil {
+		text = errSilent.Error()
+	}
+	return &Failure{Kind: KindRuntime, Op: op, Host: from.host, Err: &statusError{code: st.Code(), text: text}}
+}
+
+// statusError keeps the code of an RPC's status beside its text.
+type statusError struct {
+	code codes.Code
+	text string
+}
+
+// Error is the text alone: codes are for programs.
+func (e *statusError) Error() string { return e.text }
+
+// fault says what an error of a worker is about.
+type fault int
+
+const (
+	faultExtent  fault = iota // these bytes: tried again, a few times
+	faultWorker               // this worker: gone for now, it is asked again later
+	faultBusy                 // this worker has no room: it is asked again later, and holds what it holds
+	faultRefusal              // this job: the worker will never do it
+)
+
+// faultOf classifies the error of a write, a flush or a description.
+func faultOf(err error) fault {
+	if _, ok := errors.AsType[*refusedWorker](err); ok {
+		return faultRefusal
+	}
+	st, ok := errors.AsType[*statusError](err)
+	if !ok {
+		return faultWorker
+	}
+	f, ok := errors.AsType[*Failure](err)
+	named := ok && f.Errno != ""
+	switch st.code {
+	case codes.InvalidArgument, codes.FailedPrecondition, codes.PermissionDenied, codes.Unauthenticated,
+		codes.Unimplemented, codes.OutOfRange:
+		return faultRefusal
+	case codes.DataLoss, codes.AlreadyExists:
+		return faultExtent
+	case codes.ResourceExhausted:
+		if named {
+			return faultExtent
+		}
+		return faultBusy
+	case codes.Unknown, codes.Internal:
+		if named {
+			return faultExtent
+		}
+		return faultWorker
+	default:
+		return faultWorker
+	}
+}
+
+// retryable says whether the work that ended with err may succeed when it is given out again.
+func retryable(err error) bool { return faultOf(err) != faultRefusal }
