@@ -31,8 +31,15 @@ type run struct {
 // runReach is how far from its run's start a numeric line can begin. Offsets of 16 bits need no bounds checks.
 const runReach = 1 << 16
 
-// stampMax is how many bytes one store of a stamp writes at most.
-const stampMax = 8
+// stampMax is how many bytes a store of a stamp writes at most, and storeMax how far any load or store of constant size
+// may reach beyond the text that it is for.
+const (
+	stampMax = 8
+	storeMax = 32
+)
+
+// runPad is what stands behind the text of a sheet: the reach of a run and the widest load or store beyond it.
+const runPad = runReach + storeMax
 
 // newBlock renders the template of runs of 10^k records each, beginning at a multiple of 10^k and of the period of v,
 // whose numbers have that many digits.
@@ -78,7 +85,7 @@ type sheet struct {
 }
 
 func newSheet(b *block) *sheet {
-	s := &sheet{block: b, text: make([]byte, len(b.text)+runReach+stampMax), shown: make([]digits, len(b.runs))}
+	s := &sheet{block: b, text: make([]byte, len(b.text)+runPad), shown: make([]digits, len(b.runs))}
 	copy(s.text, b.text)
 	for i := range s.shown {
 		s.shown[i].set(0)
@@ -138,4 +145,3 @@ func stamp(text []byte, lines []uint16, d []byte) {
 		}
 	}
 }
-

@@ -133,4 +133,3 @@ func (b *bucket) locate(rel uint64) (record, start uint64) {
 	}
 	return lo, b.through(lo - 1)
 }
-

@@ -224,4 +224,3 @@ func pow10(k int) uint64 {
 	}
 	return p
 }
-

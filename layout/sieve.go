@@ -1,37 +1,58 @@
 package layout
 
-import (
-	"math/bits"
-	"sync"
-)
+import "sync"
 
 // sieve fills run by run, where a run is 10^k records that share a prefix: it marks the multiples of each divisor in
 // the run, as the sieve of Eratosthenes does, and then writes words where there is a mark and numbers where there is
 // none. It takes any rules. A record costs no division; a run costs one subtraction for each divisor.
 type sieve struct {
-	bucket   *bucket
-	words    *vocabulary
-	numbers  *block // one run of numbers without any words
-	records  int    // in a run
-	line     int    // bytes of a number with its newline
-	bytesMax int    // of the text of a run, and what its stores write beyond
-	scribes  sync.Pool
+	bucket    *bucket
+	numbers   *block // one run of numbers without any words
+	records   int    // in a run
+	bytesMax  int    // of the text of a run, and what stores write beyond it
+	newWriter func() runWriter
+	scribes   sync.Pool
+}
+
+// runWriter marks and writes one run after the other. sparse and dense are the two ways.
+type runWriter interface {
+	// seek makes the run that begins at that record the next one.
+	seek(first uint64)
+	// write writes the next run to the beginning of p, where there is room for bytesMax, and returns its length. numbers
+	// is the text of the run without words, and what stores read beyond it.
+	write(p, numbers []byte) int
 }
 
 // sieveBytes is the length of a run's text that is not exceeded if a shorter run can help it.
 const sieveBytes = 256 << 10
 
 func newSieve(b *bucket, v *vocabulary) *sieve {
-	s := &sieve{bucket: b, words: v, line: int(b.digits) + 1}
 	k := min(runDigitsMax, int(b.digits)-1)
 	for k > 0 && v.runBytesMax(pow10(k), b.digits) > sieveBytes {
 		k--
 	}
-	s.records = int(pow10(k))
-	s.bytesMax = int(v.runBytesMax(pow10(k), b.digits)) + storeMax
-	s.numbers = newBlock(&vocabulary{}, int(b.digits), k, 1)
+	s := &sieve{
+		bucket:   b,
+		numbers:  newBlock(&vocabulary{}, int(b.digits), k, 1),
+		records:  int(pow10(k)),
+		bytesMax: int(v.runBytesMax(pow10(k), b.digits)) + storeMax,
+	}
+	line := int(b.digits) + 1
+	s.newWriter = func() runWriter { return newSparse(v, s.records, line) }
+	if isDense(v) && s.bytesMax <= denseReach {
+		s.bytesMax = denseReach + storeMax
+		spelling := newSpelling(v, s.records)
+		s.newWriter = func() runWriter { return newDense(spelling, s.records, line) }
+	}
 	s.scribes.New = func() any { return newScribe(s) }
 	return s
+}
+
+// isDense says whether more than about one record in twelve has words. Below that it is faster to copy the numbers
+// between two words at once.
+func isDense(v *vocabulary) bool {
+	const sample = 12 << 10
+	return len(v.words) <= denseRulesMax && v.hitsMax(sample) > sample/12
 }
 
 // runBytesMax is a bound of the bytes of that many consecutive records.
@@ -47,19 +68,19 @@ func (s *sieve) fill(p []byte, rel uint64) {
 	w := s.scribes.Get().(*scribe)
 	defer s.scribes.Put(w)
 	for len(p) > 0 {
-		if rel-w.textRel >= uint64(w.textLen) { // not in the run that was written last; modulo 2^64
-			if rel != w.rel {
-				w.seek(rel)
-			}
-			if rel == w.rel && len(p) >= s.bytesMax {
-				n := w.write(p)
-				p, rel = p[n:], rel+uint64(n)
-				continue
-			}
-			w.textRel = w.rel
-			w.textLen = w.write(w.text)
+		if rel != w.rel && !w.holds(rel) {
+			w.seek(rel)
 		}
-		n := copy(p, w.text[rel-w.textRel:w.textLen])
+		var n int
+		switch {
+		case w.holds(rel):
+			n = copy(p, w.text[rel-w.textRel:w.textLen])
+		case rel == w.rel && len(p) >= s.bytesMax:
+			n = w.write(p)
+		default:
+			w.textRel = w.rel
+			w.textLen = uint64(w.write(w.text))
+		}
 		p, rel = p[n:], rel+uint64(n)
 	}
 }
@@ -69,93 +90,43 @@ func (s *sieve) fill(p []byte, rel uint64) {
 type scribe struct {
 	sieve   *sieve
 	numbers *sheet
-	prefix  digits   // of the next run
-	rel     uint64   // where the next run begins, counted from the bucket's start
-	next    []uint64 // for each mark, its next multiple, counted from the next run's first record
-	masks   []uint64 // the words of each record of the run; 0 between runs
-	hits    []uint64 // a bit for each record that some divisor divides; 0 between runs
-	text    []byte   // a run that was not written into its destination at once
-	textRel uint64   // where that run begins
-	textLen int
+	writer  runWriter
+	prefix  digits // of the next run
+	rel     uint64 // where the next run begins, counted from the bucket's start
+	text    []byte // the last run that was not written into its destination at once
+	textRel uint64 // where that run begins
+	textLen uint64
 }
 
 func newScribe(s *sieve) *scribe {
 	return &scribe{
 		sieve:   s,
 		numbers: newSheet(s.numbers),
+		writer:  s.newWriter(),
 		rel:     1<<64 - 1, // nowhere
-		next:    make([]uint64, len(s.words.marks)),
-		masks:   make([]uint64, s.records),
-		hits:    make([]uint64, (s.records+63)/64),
 		text:    make([]byte, s.bytesMax),
 	}
 }
 
-// seek goes to the run that holds the byte at rel.
-func (w *scribe) seek(rel uint64) {
-	b, records := w.sieve.bucket, uint64(w.sieve.records)
-	record, _ := b.locate(rel)
-	first := record - record%records
-	w.prefix.set(first / records)
-	w.rel = b.through(first - 1)
-	for i, m := range w.sieve.words.marks {
-		w.next[i] = (m.divisor - first%m.divisor) % m.divisor
-	}
+// holds says whether the byte at rel is in the run that text holds.
+func (w *scribe) holds(rel uint64) bool {
+	return rel-w.textRel < w.textLen // modulo 2^64: false for what is before it
 }
 
-// write writes the next run to the beginning of p, which must have room for bytesMax, and returns its length.
+// seek goes to the run that holds the byte at rel.
+func (w *scribe) seek(rel uint64) {
+	records := uint64(w.sieve.records)
+	record, _ := w.sieve.bucket.locate(rel)
+	first := record - record%records
+	w.prefix.set(first / records)
+	w.rel = w.sieve.bucket.through(first - 1)
+	w.writer.seek(first)
+}
+
 func (w *scribe) write(p []byte) int {
 	w.numbers.show(0, &w.prefix)
-	w.mark()
-	n := w.writeLines(p)
+	n := w.writer.write(p, w.numbers.text)
 	w.prefix.increment()
 	w.rel += uint64(n)
 	return n
-}
-
-// mark marks the multiples of each divisor in the next run.
-func (w *scribe) mark() {
-	records := uint64(len(w.masks))
-	for i, m := range w.sieve.words.marks {
-		at := w.next[i]
-		for ; at < records; at += m.divisor {
-			w.masks[at] |= m.mask
-			w.hits[at/64] |= 1 << (at % 64)
-		}
-		w.next[i] = at - records
-	}
-}
-
-// writeLines writes the marked run and takes the marks away.
-func (w *scribe) writeLines(p []byte) int {
-	line, numbers := w.sieve.line, w.numbers.text
-	n, done := 0, 0 // bytes and records written
-	for i, hits := range w.hits {
-		w.hits[i] = 0
-		for ; hits != 0; hits &= hits - 1 {
-			at := i*64 + bits.TrailingZeros64(hits)
-			n += copy(p[n:], numbers[done*line:at*line])
-			n = w.sieve.words.write(p, n, w.masks[at])
-			w.masks[at] = 0
-			done = at + 1
-		}
-	}
-	return n + copy(p[n:], numbers[done*line:w.sieve.records*line])
-}
-
-// storeMax is how far a store of constant size may write beyond the text that it is for.
-const storeMax = wordHead
-
-// write writes the line of a set of words at p[n:], and returns where it ends.
-func (v *vocabulary) write(p []byte, n int, mask uint64) int {
-	for ; mask != 0; mask &= mask - 1 {
-		w := &v.words[bits.TrailingZeros64(mask)]
-		*(*[wordHead]byte)(p[n:]) = w.head
-		if len(w.text) > wordHead {
-			copy(p[n+wordHead:], w.text[wordHead:])
-		}
-		n += len(w.text)
-	}
-	p[n] = '\n'
-	return n + 1
 }

@@ -25,7 +25,7 @@ func newTemplate(b *bucket, v *vocabulary) *template {
 	if !ok {
 		return nil
 	}
-	for k := min(runDigitsMax, int(b.digits)-1); k > 0; k-- {
+	for k := min(runDigitsMax, int(b.digits)-1); k > 1; k-- {
 		records, ok := lcm(period, pow10(k), b.last-b.first)
 		if !ok {
 			continue
@@ -38,7 +38,7 @@ func newTemplate(b *bucket, v *vocabulary) *template {
 		if uint64(len(t.block.text)) != bytes {
 			panic("layout: the closed form and the text of a block differ in size")
 		}
-		t.skip = bytes - (b.through((t.number+1)*records-1))
+		t.skip = bytes - (b.through((t.number+1)*records - 1))
 		t.sheets.New = func() any { return newSheet(t.block) }
 		return t
 	}

@@ -3,6 +3,7 @@ package layout
 import (
 	"math/bits"
 	"slices"
+	"strings"
 )
 
 // vocabulary is a rule set as a filler needs it: the words by number, and for each divisor the set of its words. A set
@@ -49,12 +50,16 @@ func newVocabulary(rules []Rule, last uint64) *vocabulary {
 }
 
 // line is the text of a record that those words stand for.
-func (v *vocabulary) line(mask uint64) string {
-	var b []byte
+func (v *vocabulary) line(mask uint64) string { return joined(v.words, mask) + "\n" }
+
+// joined is the words of a set, one after the other. Bits that stand for no word are ignored.
+func joined(words []word, mask uint64) string {
+	var b strings.Builder
+	mask &= 1<<len(words) - 1
 	for ; mask != 0; mask &= mask - 1 {
-		b = append(b, v.words[bits.TrailingZeros64(mask)].text...)
+		b.WriteString(words[bits.TrailingZeros64(mask)].text)
 	}
-	return string(append(b, '\n'))
+	return b.String()
 }
 
 // everyRecord says whether there is a word for each record, so that no number is ever written.
@@ -71,6 +76,15 @@ func (v *vocabulary) period(limit uint64) (uint64, bool) {
 		}
 	}
 	return period, true
+}
+
+// hitsMax is at most how many of that many consecutive records have words.
+func (v *vocabulary) hitsMax(records uint64) uint64 {
+	var hits uint64
+	for _, m := range v.marks {
+		hits += records/m.divisor + 1
+	}
+	return min(hits, records)
 }
 
 // cycle is the masks of count records from a multiple of the period on. No divisor, and only that, leaves a mask of 0.

@@ -1,0 +1,128 @@
+package layout
+
+import (
+	"cmp"
+	"slices"
+)
+
+// dense writes runs in which words are frequent and follow no short pattern: record by record, the words of up to
+// sixteen rules from two tables of eight rules each.
+//
+//	mask 00000000 00000101     store low[00000101] = "TwoFive", store high[0] = "\n" behind it
+//	mask 00000000 00000000     store the number and its newline
+//
+// A store always writes sixteen bytes, and the next one overwrites what was too much.
+type dense struct {
+	multiples
+	spelling *spelling
+	line     int      // bytes of a number with its newline
+	phase    int      // of the next run in the spelling's cycle
+	masks    []uint64 // the words of each record of the run
+}
+
+func newDense(s *spelling, records, line int) *dense {
+	return &dense{multiples: newMultiples(s.rest), spelling: s, line: line, masks: make([]uint64, records)}
+}
+
+func (d *dense) seek(first uint64) {
+	d.multiples.seek(first)
+	d.phase = int(first % uint64(d.spelling.period))
+}
+
+// denseReach is how far a record can begin in the text of a dense run. With 16 bits to count in and room behind them,
+// the compiler drops the bounds checks of the loop.
+const denseReach = 1 << 16
+
+func (d *dense) write(p, numbers []byte) int {
+	d.mark()
+	to, from := (*[denseReach + storeMax]byte)(p), (*[runReach + storeMax]byte)(numbers)
+	s, line, n := d.spelling, d.line, 0
+	for i, mask := range d.masks {
+		at := n & (denseReach - 1)
+		if mask == 0 {
+			number := i * line & (runReach - 1)
+			store16(to[at:], from[number:])
+			store16(to[at+16:], from[number+16:])
+			n = at + line
+			continue
+		}
+		low, high := &s.low[byte(mask)], &s.high[byte(mask>>8)]
+		lenLow, lenHigh := int(low[syllableMax]), int(high[syllableMax])
+		if lenLow|lenHigh > syllableMax {
+			n = at + writeLine(to[at:], s.words, mask)
+			continue
+		}
+		store16(to[at:], low[:])
+		store16(to[at+lenLow&syllableMax:], high[:])
+		n = at + lenLow + lenHigh
+	}
+	return n
+}
+
+func store16(to, from []byte) { *(*[16]byte)(to) = *(*[16]byte)(from) }
+
+// mark copies the masks of the cycle and adds the multiples of the divisors that are not in it.
+func (d *dense) mark() {
+	copy(d.masks, d.spelling.cycle[d.phase:])
+	d.phase = (d.phase + len(d.masks)) % d.spelling.period
+	masks := d.masks
+	for i, m := range d.marks {
+		at := d.next[i]
+		for ; at < uint64(len(masks)); at += m.divisor {
+			masks[at] |= m.mask
+		}
+		d.next[i] = at - uint64(len(masks))
+	}
+}
+
+// spelling is what all writers of a dense rule set share, read-only.
+type spelling struct {
+	words  []word
+	low    [256]syllable // the first eight rules, by the low bits of a mask
+	high   [256]syllable // the next eight, and the newline
+	cycle  []uint64      // the masks of the smallest divisors: one period and as many records more as a run has
+	period int
+	rest   []mark // the other divisors
+}
+
+// denseRulesMax is how many rules a spelling has room for. More of them are written as sparse ones are.
+const denseRulesMax = 16
+
+// syllable is the joined words of those of eight rules that divide a record. Its last byte is the length, or tooLong.
+type syllable [syllableMax + 1]byte
+
+const (
+	syllableMax = 15
+	tooLong     = 255
+)
+
+// cycleMax is the longest period of the smallest divisors that is marked once for all runs: 32 KiB.
+const cycleMax = 4 << 10
+
+func newSpelling(v *vocabulary, records int) *spelling {
+	s := &spelling{words: v.words}
+	for mask := range uint64(256) {
+		s.low[mask] = newSyllable(joined(v.words, mask))
+		s.high[mask] = newSyllable(joined(v.words, mask<<8) + "\n")
+	}
+	marks := slices.SortedFunc(slices.Values(v.marks), func(a, b mark) int { return cmp.Compare(a.divisor, b.divisor) })
+	period, some := uint64(1), 0
+	for ; some < len(marks); some++ {
+		p, ok := lcm(period, marks[some].divisor, cycleMax)
+		if !ok {
+			break
+		}
+		period = p
+	}
+	s.period, s.rest = int(period), marks[some:]
+	s.cycle = (&vocabulary{marks: marks[:some]}).cycle(period + uint64(records))
+	return s
+}
+
+func newSyllable(text string) (s syllable) {
+	s[syllableMax] = tooLong
+	if len(text) <= syllableMax {
+		s[syllableMax] = byte(copy(s[:], text))
+	}
+	return s
+}
