@@ -48,7 +48,10 @@ func exhausted(format string, args ...any) error {
 
 // codeOf is the one place where an error becomes a gRPC code.
 func codeOf(err error) codes.Code {
-	var r *refusal
+	var (
+		r       *refusal
+		beneath *rootError
+	)
 	switch {
 	case err == nil:
 		return codes.OK
@@ -58,10 +61,8 @@ func codeOf(err error) codes.Code {
 		return codes.Canceled
 	case errors.Is(err, context.DeadlineExceeded):
 		return codes.DeadlineExceeded
-	case errors.Is(err, errUnavailable):
+	case errors.As(err, &beneath), errors.Is(err, errUnavailable):
 		return codes.FailedPrecondition
-	case errors.Is(err, io.ErrShortWrite), errors.Is(err, io.ErrNoProgress):
-		return codes.DataLoss
 	}
 	switch symbolOf(err) {
 	case "ENOSPC", "EDQUOT", "EFBIG", "ENOMEM", "EMFILE", "ENFILE":
@@ -72,6 +73,10 @@ func codeOf(err error) codes.Code {
 		return codes.PermissionDenied
 	case "ENOENT", "ENOTDIR", "EISDIR", "ELOOP", "EXDEV", "ENAMETOOLONG", "EOPNOTSUPP", "ENOTSUP", "ENOSYS":
 		return codes.FailedPrecondition
+	}
+	switch {
+	case errors.Is(err, errUnbacked), errors.Is(err, errTruncated), errors.Is(err, io.ErrShortWrite), errors.Is(err, io.ErrNoProgress):
+		return codes.DataLoss
 	default:
 		return codes.Internal
 	}

@@ -15,12 +15,3 @@ func identityOf(info fs.FileInfo) (device, inode uint64) {
 	}
 	return uint64(st.Dev), uint64(st.Ino)
 }
-
-// linksOf is how many names a file has.
-func linksOf(info fs.FileInfo) uint64 {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return 1
-	}
-	return uint64(st.Nlink)
-}

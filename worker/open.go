@@ -1,11 +1,11 @@
 package worker
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
+	"syscall"
 
 	"gigafizz/layout"
 )
@@ -58,47 +58,38 @@ func (w *Worker) open(o order) (target, error) {
 	in := opening{Kind: d.kind, SizeBytes: o.layout.Size(), Sharing: d.sharing}
 	var t target
 	if d.isFile() {
-		f, info, err := w.openFile(d, os.O_RDWR)
+		f, info, err := w.openFile(d, os.O_RDWR, in.SizeBytes)
 		if err != nil {
 			return target{}, err
-		}
-		if info.Size() != in.SizeBytes {
-			err = mismatch("the file has %d bytes, the job says %d", info.Size(), in.SizeBytes)
-			return target{}, d.failed("open", errors.Join(err, f.Close()))
 		}
 		in.File = f
 		t.device, t.inode = identityOf(info)
 	}
+	if d.kind == KindMemory {
+		// Memory is promised freely and missed later, by the end of the whole process.
+		if have := availableMemory(); have > 0 && in.SizeBytes > have {
+			return target{}, d.failed(fmt.Errorf("%d bytes, and this worker may use %d: %w", in.SizeBytes, have, syscall.ENOMEM))
+		}
+	}
 	var err error
 	if t.sink, err = w.openSink(in); err != nil {
-		return target{}, d.failed("open", err)
+		return target{}, d.failed(err)
 	}
 	return t, nil
 }
 
-// openFile opens a file beneath its root and looks at what it got: a regular file under one name alone.
-func (w *Worker) openFile(d destination, flags int) (*os.File, fs.FileInfo, error) {
+// openFile opens the file of a job beneath its root; see rootDir.open.
+func (w *Worker) openFile(d destination, flags int, sizeBytes int64) (*os.File, fs.FileInfo, error) {
 	root, ok := w.roots[d.root]
 	if !ok {
 		return nil, nil, mismatch("there is no root %q here", d.root)
 	}
-	f, err := root.OpenFile(d.name, flags, 0)
+	f, info, err := root.open(d.name, flags, sizeBytes)
 	if err != nil {
-		return nil, nil, d.failed("open", err)
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = mismatch("not a regular file")
-	}
-	if err == nil && linksOf(info) != 1 {
-		err = mismatch("the file has more than one name")
-	}
-	if err != nil {
-		return nil, nil, d.failed("open", errors.Join(err, f.Close()))
+		return nil, nil, d.failed(err)
 	}
 	return f, info, nil
 }
 
-func (d destination) failed(op string, err error) error {
-	return &targetError{path: d.path(), err: fmt.Errorf("%s %s: %w", op, d.path(), err)}
-}
+// failed adds where an error of opening happened.
+func (d destination) failed(err error) error { return &targetError{path: d.path(), err: err} }

@@ -2,6 +2,8 @@ package worker
 
 import (
 	"context"
+	"errors"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -116,14 +118,54 @@ func (s service) flush(stream grpc.ServerStreamingServer[pb.FlushResponse], o fl
 		},
 		send: stream.Send,
 	}
-	return attend(ctx, v, func(ctx context.Context, tell func(*pb.FlushResponse)) error {
-		run, err := h.flush(ctx)
-		if err != nil {
-			return err
-		}
-		tell(s.worker.encodeVerdict(run.verdict, h.contract.destination.path(), run.took))
-		return nil
+	var run *flushRun
+	err = attend(ctx, v, func(ctx context.Context, _ func(*pb.FlushResponse)) (err error) {
+		run, err = h.flush(ctx)
+		return err
 	})
+	if err != nil {
+		return err
+	}
+	return stream.Send(s.worker.encodeVerdict(run.verdict, h.contract.destination.path(), run.took))
+}
+
+// Verify implements the RPC.
+func (s service) Verify(m *pb.VerifyRequest, stream grpc.ServerStreamingServer[pb.VerifyResponse]) error {
+	w := s.worker
+	o, err := w.decodeVerify(m)
+	if err != nil {
+		return w.status(err)
+	}
+	return w.status(s.verify(stream, o))
+}
+
+func (s service) verify(stream grpc.ServerStreamingServer[pb.VerifyResponse], o verifyOrder) (err error) {
+	w := s.worker
+	ctx, session, err := w.jobs.admit(stream.Context(), o.id, o.epoch, dutyVerify)
+	if err != nil {
+		return err
+	}
+	defer session.leave()
+	src, err := w.openSource(session, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, src.close()) }()
+	var read atomic.Int64
+	v := voice[*pb.VerifyResponse]{
+		interval: o.interval,
+		beat:     func() *pb.VerifyResponse { return encodeVerifyProgress(read.Load()) },
+		send:     stream.Send,
+	}
+	err = attend(ctx, v, func(ctx context.Context, tell func(*pb.VerifyResponse)) error {
+		return newVerifier(o.layout, src, &read, func(b badExtent) {
+			tell(w.encodeBadExtent(b, o.destination.path()))
+		}).verify(ctx, o.extents)
+	})
+	if err != nil {
+		return err
+	}
+	return stream.Send(encodeSummary(read.Load(), src.readPath()))
 }
 
 // Release implements the RPC.

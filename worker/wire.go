@@ -1,10 +1,8 @@
 package worker
 
 import (
-	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +23,7 @@ const (
 	leaseMax        = time.Hour
 	intervalMin     = 10 * time.Millisecond
 	intervalMax     = 10 * time.Minute
+	statusBytesMax  = 1024     // of the text of an error; it travels in a header
 	sharedGrainSize = 64 << 10 // bytes; no page of any host is larger, see the grain in the design
 )
 
@@ -194,7 +193,7 @@ func (w *Worker) decodeTarget(m *pb.Target) (destination, error) {
 	if !isRootName(d.root) {
 		return d, invalid("root %q is no name", d.root)
 	}
-	if !isTargetName(d.name) {
+	if len(d.name) > targetNameMax || !cleanName(d.name) {
 		return d, invalid("name %q is not a clean path beneath a root", d.name)
 	}
 	return d, nil
@@ -241,13 +240,6 @@ func isRootName(s string) bool {
 		return false
 	}
 	return strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == ""
-}
-
-// isTargetName says whether s is a clean relative path that stays beneath a root by its form alone. A trailing slash
-// would be followed through a link (golang/go#79005).
-func isTargetName(s string) bool {
-	return len(s) <= targetNameMax && s != "." && fs.ValidPath(s) && filepath.IsLocal(filepath.FromSlash(s)) &&
-		!strings.ContainsAny(s, "\x00\\")
 }
 
 // checkGrain refuses an extent that would share a page with another host's.
@@ -330,6 +322,30 @@ func (w *Worker) encodeVerdict(v verdict, path string, took time.Duration) *pb.F
 	return &pb.FlushResponse{Event: &pb.FlushResponse_Verdict{Verdict: m}}
 }
 
+func encodeVerifyProgress(readBytes int64) *pb.VerifyResponse {
+	return &pb.VerifyResponse{Event: &pb.VerifyResponse_Progress{Progress: &pb.VerifyProgress{ReadBytes: readBytes}}}
+}
+
+func (w *Worker) encodeBadExtent(b badExtent, path string) *pb.VerifyResponse {
+	m := &pb.BadExtent{
+		Extent:         encodeExtent(b.extent),
+		DifferingBytes: b.differingBytes,
+		Expected:       b.want,
+		Actual:         b.got,
+	}
+	if b.err != nil {
+		m.Failure = w.encodeFailure(&targetError{path: path, extent: b.extent, err: b.err})
+	}
+	return &pb.VerifyResponse{Event: &pb.VerifyResponse_BadExtent{BadExtent: m}}
+}
+
+func encodeSummary(readBytes int64, readPath string) *pb.VerifyResponse {
+	return &pb.VerifyResponse{Event: &pb.VerifyResponse_Summary{Summary: &pb.VerifySummary{
+		ReadBytes: readBytes,
+		ReadPath:  readPath,
+	}}}
+}
+
 func encodeSequences(all []sequences) []*pb.SequenceRange {
 	var m []*pb.SequenceRange
 	for _, s := range all {
@@ -338,13 +354,18 @@ func encodeSequences(all []sequences) []*pb.SequenceRange {
 	return m
 }
 
+// clip makes a text fit for the wire, whatever the name of a file may be.
+func clip(s string) string {
+	return strings.ToValidUTF8(s[:min(len(s), statusBytesMax)], "\uFFFD")
+}
+
 func (w *Worker) encodeFailure(err error) *pb.Failure {
 	f := failureOf(err)
 	m := &pb.Failure{
 		Operation: f.operation,
-		Path:      f.path,
+		Path:      clip(f.path),
 		Errno:     f.errno,
-		Message:   f.message,
+		Message:   clip(f.message),
 		HostName:  w.self.hostName,
 	}
 	if f.extent.Len > 0 {
@@ -358,7 +379,7 @@ func (w *Worker) status(err error) error {
 	if err == nil {
 		return nil
 	}
-	s := status.New(codeOf(err), err.Error())
+	s := status.New(codeOf(err), clip(err.Error()))
 	if detailed, problem := s.WithDetails(w.encodeFailure(err)); problem == nil {
 		s = detailed
 	}
@@ -376,7 +397,10 @@ func (w *Worker) encodeSelf() *pb.DescribeResponse {
 		KernelId:         w.self.kernelID,
 		PageSizeBytes:    int64(os.Getpagesize()),
 		ThreadCount:      int32(w.threads),
-		Roots:            slices.Sorted(maps.Keys(w.roots)),
-		Sinks:            encodeSinks(available()),
+
+		AvailableMemoryBytes: availableMemory(),
+
+		Roots: slices.Sorted(maps.Keys(w.roots)),
+		Sinks: encodeSinks(available()),
 	}
 }

@@ -19,7 +19,6 @@ package worker
 import (
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"sync"
 
@@ -44,7 +43,7 @@ type Worker struct {
 	self     self
 	version  string
 	threads  int
-	roots    map[string]*os.Root
+	roots    map[string]*rootDir
 	contents contents
 	jobs     jobs
 	openSink func(opening) (Sink, error) // openSink, but for tests
@@ -66,7 +65,7 @@ func New(cfg Config) (*Worker, error) {
 		self:     newSelf(),
 		version:  cfg.Version,
 		threads:  cfg.Threads,
-		roots:    make(map[string]*os.Root),
+		roots:    make(map[string]*rootDir),
 		openSink: openSink,
 	}
 	w.jobs.busyMax = busyPerThread * cfg.Threads
@@ -82,7 +81,7 @@ func (w *Worker) addRoot(name, dir string) error {
 	if !isRootName(name) {
 		return fmt.Errorf("the name must be 1 to %d letters, digits, dots, dashes or underscores", rootNameMax)
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := openRootDir(dir)
 	if err != nil {
 		return err
 	}

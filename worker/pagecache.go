@@ -1,0 +1,68 @@
+package worker
+
+import (
+	"errors"
+	"os"
+	"syscall"
+
+	"gigafizz/layout"
+)
+
+// pageCache keeps the page cache out of a verification, and measures whether it did. A buffered read after a failed
+// writeback still shows the new data while the storage has the old, so a verification that the cache may have answered
+// proves nothing of the storage. One goroutine uses it at a time; a nil one does nothing.
+type pageCache struct {
+	file   *os.File
+	remote bool // the file system is a network's, and its server has a cache of its own
+	// proven stays true as long as every range was absent before it was read and present afterwards. The second half
+	// is the control: on a file system whose pages are kept elsewhere (a stacked one) the first would hold by itself.
+	proven bool
+	ranges int // how many were checked
+}
+
+// bypass flushes f, since no page can be dropped before it was written back, and prepares to read past the cache. An
+// error of the flush is an error of the storage, and ends the verification; a file system that knows no flush only
+// leaves it unproven.
+func bypass(f *os.File) (*pageCache, error) {
+	c := &pageCache{file: f, proven: true}
+	if err := f.Sync(); err != nil {
+		if !errors.Is(err, syscall.EINVAL) && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EROFS) {
+			return nil, &sinkError{op: "fsync", err: err}
+		}
+		c.proven = false
+	}
+	c.prepare()
+	return c, nil
+}
+
+// path says how everything that was read so far was read.
+func (c *pageCache) path() string {
+	switch {
+	case !c.proven || c.ranges == 0:
+		return pathCached
+	case c.remote:
+		return pathClientUncached
+	default:
+		return pathDropped
+	}
+}
+
+// drop takes e out of the cache and looks whether that succeeded.
+func (c *pageCache) drop(e layout.Extent) {
+	if c == nil || !c.proven {
+		return
+	}
+	c.ranges++
+	c.forget(e)
+	resident, known := c.resident(e)
+	c.proven = known && resident == 0
+}
+
+// check looks whether e, which was just read, is in the cache now.
+func (c *pageCache) check(e layout.Extent) {
+	if c == nil || !c.proven {
+		return
+	}
+	resident, known := c.resident(e)
+	c.proven = known && resident > 0
+}
