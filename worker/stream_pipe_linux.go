@@ -1,0 +1,29 @@
+package worker
+
+import (
+	"io"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// pipeBytes is the size that a user without privileges may give a pipe by default (pipe(7), pipe-max-size).
+const pipeBytes = 1 << 20
+
+// growPipe makes a pipe as large as it may be, so that writer and reader wait for each other less often. It is no loss
+// if the system refuses, or if out is no pipe.
+func growPipe(out io.Writer) {
+	conn, ok := out.(syscall.Conn)
+	if !ok {
+		return
+	}
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Control(func(fd uintptr) {
+		if size, err := unix.FcntlInt(fd, unix.F_GETPIPE_SZ, 0); err == nil && size < pipeBytes {
+			_, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeBytes)
+		}
+	})
+}
