@@ -49,6 +49,7 @@ func (d command) add(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().SortFlags = false
 	for _, g := range d.groups {
 		cmd.Flags().AddFlagSet(g)
+		g.VisitAll(func(f *pflag.Flag) { completeFlag(cmd, f) })
 	}
 	if cmd.Args == nil {
 		cmd.Args = noWords
@@ -58,6 +59,17 @@ func (d command) add(cmd *cobra.Command) *cobra.Command {
 		_, _ = fmt.Fprint(cmd.OutOrStdout(), d.help(cmd)) // help into a closed pipe is no failure
 	})
 	return cmd
+}
+
+// completeFlag teaches shell completion the words that a flag takes.
+func completeFlag(cmd *cobra.Command, f *pflag.Flag) {
+	c, ok := f.Value.(interface{ choices() []string })
+	if !ok {
+		return
+	}
+	if err := cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(c.choices(), cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // the flag was added a moment ago
+	}
 }
 
 // help is the whole text of --help.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"gigafizz/cmd/quantity"
 	"gigafizz/coordinator"
@@ -12,7 +13,7 @@ import (
 func (j *job) echo(e coordinator.Event) {
 	switch b := e.Body.(type) {
 	case coordinator.JobPlanned:
-		j.console.say("%s: %s", j.target.title(), contents(j.layout))
+		j.console.say("%s to %s", contents(j.layout), j.target.title())
 		j.console.say("%s", j.how(b))
 	case coordinator.Warning:
 		j.console.say("warning: %s", b.Text)
@@ -33,19 +34,19 @@ func contents(l *layout.Layout) string {
 func (j *job) how(b coordinator.JobPlanned) string {
 	line := fmt.Sprintf("sink %s", b.Sink)
 	if b.SinkReason != "" {
-		line += " (" + b.SinkReason + ")"
+		line += " (" + strings.TrimPrefix(b.SinkReason, string(b.Sink)+" ") + ")"
 	}
 	line += ", " + plural(int64(j.threads), "thread")
 	if b.ExtentBytes > 0 {
-		line += fmt.Sprintf(", %s of %s%s", plural(int64(b.Extents), "extent"), quantity.FormatSize(b.ExtentBytes), j.rounded(b))
+		line += fmt.Sprintf(", %s of %s%s", plural(int64(b.Extents), "extent"), quantity.FormatSize(b.ExtentBytes), j.rounded(b.ExtentBytes, b.GrainBytes))
 	}
 	return line + fmt.Sprintf(", sync %s, verify %s", b.Sync, b.Verify)
 }
 
 // rounded tells that an extent is not what was asked for.
-func (j *job) rounded(b coordinator.JobPlanned) string {
-	if j.extent == 0 || int64(j.extent) == b.ExtentBytes {
+func (j *job) rounded(extentBytes, grainBytes int64) string {
+	if j.extent == 0 || int64(j.extent) == extentBytes {
 		return ""
 	}
-	return fmt.Sprintf(" (%s rounded up to the grain of %s)", j.extent.String(), quantity.FormatSize(b.GrainBytes))
+	return fmt.Sprintf(" (%s rounded up to the grain of %s)", j.extent.String(), quantity.FormatSize(grainBytes))
 }

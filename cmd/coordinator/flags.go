@@ -171,6 +171,8 @@ type choice[T ~string] struct {
 	words []string
 }
 
+func (c *choice[T]) choices() []string { return c.words }
+
 func oneOf[T ~string](value *T, words ...T) *choice[T] {
 	c := &choice[T]{value: value}
 	for _, w := range words {

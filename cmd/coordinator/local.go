@@ -55,6 +55,11 @@ func startLocal(dir string, threads int) (*local, error) {
 	return l, nil
 }
 
+// config is a coordinator's configuration with these workers.
+func (l *local) config(observe coordinator.Observer) coordinator.Config {
+	return coordinator.Config{Roster: l, Observe: observe, Program: programVersion()}
+}
+
 // Members implements coordinator.Roster.
 func (l *local) Members() []coordinator.Member {
 	return []coordinator.Member{{Address: localAddress, Conn: l.conn}}

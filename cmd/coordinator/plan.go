@@ -1,12 +1,148 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
 
+	"github.com/spf13/cobra"
+
+	"gigafizz/cmd/quantity"
+	"gigafizz/coordinator"
+	"gigafizz/layout"
+)
+
+// planReport is what a run would do.
+type planReport struct {
+	SchemaVersion int                     `json:"schema_version"`
+	Layout        string                  `json:"layout"`
+	Records       int64                   `json:"records,omitempty"`
+	Rules         string                  `json:"rules,omitempty"`
+	Seed          *uint64                 `json:"seed,omitempty"`
+	SizeBytes     int64                   `json:"size_bytes"`
+	Output        string                  `json:"output,omitempty"`
+	Threads       int                     `json:"threads"`
+	Sink          coordinator.Sink        `json:"sink,omitempty"`
+	SinkReason    string                  `json:"sink_reason,omitempty"`
+	GrainBytes    int64                   `json:"grain_bytes,omitempty"`
+	ExtentBytes   int64                   `json:"extent_bytes,omitempty"`
+	Extents       int                     `json:"extents,omitempty"`
+	FileSystem    *coordinator.FileSystem `json:"file_system,omitempty"`
+	Fits          *bool                   `json:"fits,omitempty"` // absent where there is no file
+}
+
+// planSchema grows when a field of planReport changes its meaning or goes away.
+const planSchema = 1
+
+// newPlanCommand is run up to the point where something would exist.
 func newPlanCommand(c *console) *cobra.Command {
 	o := &runOptions{}
-	d := command{codes: []int{exitOK, exitRuntime, exitUsage, exitSpace, exitRefused}}
-	d.groups = append(d.groups, o.content.flags(), o.delivery.flags(), o.telling.flags())
-	cmd := &cobra.Command{Use: "plan --n=COUNT [--out=PATH]", Short: "dry run: what would be written, and whether it fits"}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return nil }
+	d := command{codes: []int{exitOK, exitRuntime, exitUsage, exitSpace, exitRefused, exitInterrupt, exitTerminated}}
+	d.groups = append(d.groups, o.content.flags(), o.delivery.flags(), o.telling.reportFlags())
+	cmd := &cobra.Command{
+		Use:   "plan --n=COUNT [--out=PATH]",
+		Short: "dry run: what would be written, and whether it fits",
+		Long: `plan takes the flags of run, says what run would do, and refuses what run would refuse. It writes nothing: with --out it
+makes and removes an empty file beside it, to learn what the file system can do. Without --out only the content is planned.`,
+		Example: `  coordinator plan --n=1e12
+  coordinator plan --n=1e12 --out=/mnt/big/fizz.txt --json`,
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c.quiet = o.quiet
+		t := target{}
+		if o.out != "" {
+			var err error
+			if t, err = resolveTarget(o.out); err != nil {
+				return err
+			}
+		}
+		if err := checkDelivery(&o.delivery, cmd.Flags(), t); err != nil {
+			return err
+		}
+		l, err := checkContent(&o.content, cmd.Flags(), t.stream())
+		if err != nil {
+			return err
+		}
+		j := &job{runOptions: o, console: c, layout: l, target: t}
+		return j.plan(cmd.Context())
+	}
 	return d.add(cmd)
+}
+
+// plan reports, and ends with exit 4 when the file would not fit.
+func (j *job) plan(ctx context.Context) error {
+	r := planReport{SchemaVersion: planSchema, Layout: j.layout.Spec().Kind.String(), SizeBytes: j.layout.Size(), Output: j.target.name, Threads: int(j.threads)}
+	if spec := j.layout.Spec(); spec.Kind == layout.KindRules {
+		r.Records, r.Rules = spec.N, layout.FormatRules(spec.Rules)
+	} else {
+		r.Seed = &spec.Seed
+	}
+	surveyed := j.survey(ctx, &r)
+	full, ok := errors.AsType[*coordinator.Failure](surveyed)
+	if surveyed != nil && (!ok || full.Kind != coordinator.KindSpace) {
+		return surveyed
+	}
+	return firstOf(j.console.deliver(&j.telling, r, j.planText(r)), surveyed)
+}
+
+// survey asks the coordinator what a run would do, where there is something to find out.
+func (j *job) survey(ctx context.Context, r *planReport) error {
+	if j.target.stream() {
+		r.Sink = streamSink
+	}
+	if j.target.stream() || j.target.name == "" {
+		return nil
+	}
+	workers, err := startLocal(j.dir(), int(j.threads))
+	if err != nil {
+		return err
+	}
+	p, err := coordinator.Survey(ctx, workers.config(nil), j.job())
+	closeErr := workers.close()
+	if j.target.file {
+		fits := err == nil
+		r.Fits = &fits
+	}
+	if err := firstOf(err, closeErr); err != nil {
+		return err
+	}
+	r.Sink, r.SinkReason, r.GrainBytes, r.ExtentBytes, r.Extents = p.Sink, p.SinkReason, p.GrainBytes, p.ExtentBytes, p.Extents
+	if j.target.file {
+		r.FileSystem = &p.FileSystem
+	}
+	return nil
+}
+
+// planText is the plan for people: exact numbers first, plain, so that they can be copied.
+func (j *job) planText(r planReport) string {
+	var b strings.Builder
+	if _, ok := j.layout.Records(); ok {
+		fmt.Fprintf(&b, "records  %d (%s), rules %q\n", r.Records, digits(r.Records), r.Rules)
+	}
+	fmt.Fprintf(&b, "bytes    %d (%s)%s\n", r.SizeBytes, digits(r.SizeBytes), both(r.SizeBytes))
+	if r.Sink != "" {
+		fmt.Fprintf(&b, "sink     %s", r.Sink)
+		if r.SinkReason != "" {
+			fmt.Fprintf(&b, " (%s)", r.SinkReason)
+		}
+		fmt.Fprintf(&b, ", %s, sync %s, verify %s\n", plural(int64(r.Threads), "thread"), j.sync, j.verify)
+	}
+	if r.ExtentBytes > 0 {
+		fmt.Fprintf(&b, "extents  %s of %s%s, grain %s\n", digits(int64(r.Extents)), quantity.FormatSize(r.ExtentBytes), j.rounded(r.ExtentBytes, r.GrainBytes), quantity.FormatSize(r.GrainBytes))
+	}
+	if r.FileSystem != nil {
+		fmt.Fprintf(&b, "space    %d (%s)%s free on %s: it fits\n", r.FileSystem.FreeBytes, digits(r.FileSystem.FreeBytes), both(r.FileSystem.FreeBytes), r.FileSystem.Type)
+	}
+	return b.String()
+}
+
+// firstOf is the first error that is one.
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -24,6 +24,9 @@ func perSecond(bytesPerSecond float64) string {
 	if !(bytesPerSecond > 0) || math.IsInf(bytesPerSecond, 0) {
 		return "a rate too short to measure"
 	}
+	if bytesPerSecond < 1e7 { // three digits of a gigabyte say nothing here
+		return fmt.Sprintf("%.3g MB/s (%.3g MiB/s)", bytesPerSecond/1e6, bytesPerSecond/(1<<20))
+	}
 	return fmt.Sprintf("%.3g GB/s (%.3g GiB/s)", bytesPerSecond/1e9, bytesPerSecond/(1<<30))
 }
 

@@ -108,30 +108,33 @@ func (j *job) write(ctx context.Context, observe coordinator.Observer) (coordina
 	if j.target.stream() {
 		return j.stream(ctx, observe)
 	}
-	dir := ""
-	if j.target.file {
-		dir = filepath.Dir(j.target.name)
-	}
-	workers, err := startLocal(dir, int(j.threads))
+	workers, err := startLocal(j.dir(), int(j.threads))
 	if err != nil {
 		return coordinator.Report{}, err
 	}
-	cfg := coordinator.Config{Roster: workers, Observe: observe, Program: programVersion()}
-	report, err := coordinator.Run(ctx, cfg, j.job(dir))
+	report, err := coordinator.Run(ctx, workers.config(observe), j.job())
 	if closeErr := workers.close(); err == nil && closeErr != nil {
 		j.console.say("warning: %v", closeErr) // the job is complete, flushed and published; nothing of it depends on this
 	}
 	return report, err
 }
 
-// job is what the flags say, as the coordinator takes it.
-func (j *job) job(dir string) coordinator.Job {
-	to := coordinator.Target{Sink: j.target.sink}
-	if j.target.file {
-		to = coordinator.Target{Sink: j.sink, Path: j.target.name, Root: localRoot, Dir: dir}
+// dir is the directory of the output; empty where there is no file.
+func (j *job) dir() string {
+	if !j.target.file {
+		return ""
 	}
+	return filepath.Dir(j.target.name)
+}
+
+// job is what the flags say, as the coordinator takes it.
+func (j *job) job() coordinator.Job {
 	job := coordinator.Job{
-		Spec: j.layout.Spec(), Target: to, ExtentBytes: int64(j.extent), Sync: j.sync, Verify: j.verify, Lease: j.lease, TimeLimit: j.timeLimit,
+		Spec: j.layout.Spec(), Target: coordinator.Target{Sink: j.target.sink}, ExtentBytes: int64(j.extent),
+		Sync: j.sync, Verify: j.verify, Lease: j.lease, TimeLimit: j.timeLimit,
+	}
+	if j.target.file {
+		job.Target = coordinator.Target{Sink: j.sink, Path: j.target.name, Root: localRoot, Dir: j.dir()}
 	}
 	if j.overwrite {
 		job.Existing = coordinator.ExistingReplace

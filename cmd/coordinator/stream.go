@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"time"
 
 	"gigafizz/coordinator"
@@ -26,22 +27,29 @@ func (j *job) stream(ctx context.Context, observe coordinator.Observer) (coordin
 		ctx, cancel = context.WithTimeoutCause(ctx, j.timeLimit, errTimeLimit)
 		defer cancel()
 	}
-	began := time.Now()
-	tell := func(body coordinator.Body) { observe(coordinator.Event{At: time.Since(began), Body: body}) }
-	planned := j.plannedStream()
+	began, fold := time.Now(), coordinator.NewFold(programVersion(), time.Now())
+	tell := func(body coordinator.Body) {
+		e := coordinator.Event{At: time.Since(began), Body: body}
+		fold.Observe(e)
+		observe(e)
+	}
+	planned, here := j.plannedStream(), coordinator.ReadEnvironment(coordinator.FileSystem{})
 	tell(planned)
+	tell(coordinator.WorkerReady{Worker: planned.JobID, Host: here.Host, PID: int64(os.Getpid()), Threads: int(j.threads), Sink: planned.Sink})
 	tell(coordinator.PhaseBegan{Phase: coordinator.PhaseWrite})
 	var accepted int64
 	err := j.pour(ctx, func(n int64) {
 		accepted += n
-		tell(coordinator.Progress{Generated: n, Accepted: n})
+		tell(coordinator.Progress{Worker: planned.JobID, Generated: n, Accepted: n})
 	})
 	err = j.streamFailure(ctx, accepted, err)
 	tell(coordinator.JobEnded{Err: err})
-	return streamReport(planned, int(j.threads), began, accepted), err
+	report := fold.Report()
+	report.Environment = here
+	return report, err
 }
 
-// plannedStream is the effective values of a stream.
+// plannedStream is the effective values of a stream. It has no extents: the bytes are made and given away in order.
 func (j *job) plannedStream() coordinator.JobPlanned {
 	id := make([]byte, 16)
 	_, _ = rand.Read(id) // it never fails (crypto/rand)
@@ -94,26 +102,6 @@ func (j *job) streamFailure(ctx context.Context, accepted int64, err error) erro
 		f.Extent = rest
 	}
 	return err
-}
-
-// streamReport is the outcome of a stream.
-func streamReport(p coordinator.JobPlanned, threads int, began time.Time, accepted int64) coordinator.Report {
-	r := coordinator.Report{
-		SchemaVersion: coordinator.SchemaVersion, Program: programVersion(), Job: p.JobID, Started: began.UTC().Format(time.RFC3339),
-		Output: p.Target, Complete: accepted == p.SizeBytes, FileBytes: p.SizeBytes, AcceptedBytes: accepted, ElapsedSeconds: time.Since(began).Seconds(),
-		Parameters: coordinator.Parameters{
-			Layout: p.Spec.Kind.String(), N: p.Spec.N, SizeBytes: p.SizeBytes, Sink: p.Sink, Threads: threads, Sync: p.Sync, Verify: p.Verify,
-		},
-	}
-	if p.Spec.Kind == layout.KindRules {
-		r.Parameters.Rules = layout.FormatRules(p.Spec.Rules)
-	} else {
-		r.Parameters.Seed = &p.Spec.Seed
-	}
-	if r.ElapsedSeconds > 0 {
-		r.AcceptedBytesPerSecond = float64(accepted) / r.ElapsedSeconds
-	}
-	return r
 }
 
 // copyStream copies r to w in large pieces until ctx ends.

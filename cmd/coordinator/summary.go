@@ -24,7 +24,7 @@ func (j *job) summarize(r coordinator.Report) error {
 
 // summary is a complete run in a few lines. What the kernel accepted and what is durable are never mixed up.
 func summary(r coordinator.Report) []string {
-	lines := []string{fmt.Sprintf("%s: complete, %s bytes%s in %s", r.Output, digits(r.FileBytes), both(r.FileBytes), seconds(r.ElapsedSeconds))}
+	lines := []string{fmt.Sprintf("%s: %s bytes%s in %s, complete", title(r.Output), digits(r.FileBytes), both(r.FileBytes), seconds(r.ElapsedSeconds))}
 	if r.AcceptedBytesPerSecond > 0 {
 		lines = append(lines, "accepted at "+perSecond(r.AcceptedBytesPerSecond))
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"gigafizz/coordinator"
 )
@@ -23,11 +24,13 @@ type target struct {
 func (t target) stream() bool { return t.standard || t.device != 0 }
 
 // title is the target's name in messages.
-func (t target) title() string {
-	if t.standard {
+func (t target) title() string { return title(t.name) }
+
+func title(out string) string {
+	if out == "-" {
 		return "standard output"
 	}
-	return t.name
+	return strings.TrimSuffix(out, ":")
 }
 
 // resolveTarget looks at what stands under the name of --out. It opens nothing and changes nothing.

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"gigafizz/coordinator"
+)
+
+func at(seconds float64, body coordinator.Body) coordinator.Event {
+	return coordinator.Event{At: time.Duration(seconds * float64(time.Second)), Body: body}
+}
+
+func TestTallyLineSaysHowFarHowFastAndHowLong(t *testing.T) {
+	var ta tally
+	ta.apply(at(0, coordinator.JobPlanned{SizeBytes: 10e9}))
+	if got := ta.line(time.Second); got != "starting" {
+		t.Errorf("before the first phase: %q", got)
+	}
+	ta.apply(at(1, coordinator.PhaseBegan{Phase: coordinator.PhaseWrite}))
+	for s := 2; s <= 5; s++ { // one gigabyte a second, then a wall
+		ta.apply(at(float64(s), coordinator.Progress{Accepted: 1e9}))
+	}
+	for s := 6; s <= 13; s++ {
+		ta.apply(at(float64(s), coordinator.Progress{Accepted: 1e8}))
+	}
+	if got, want := ta.line(13*time.Second), "write: 4.8 GB of 10 GB (48 %), 100 MB/s now, 400 MB/s so far, 52s left"; got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	ta.apply(at(14, coordinator.PhaseBegan{Phase: coordinator.PhaseFlush}))
+	if got := ta.line(15 * time.Second); got != "flush: 4.8 GB accepted" {
+		t.Errorf("while flushing: %q", got)
+	}
+	ta.apply(at(16, coordinator.PhaseBegan{Phase: coordinator.PhaseVerify}))
+	ta.apply(at(17, coordinator.Verified{Bytes: 64e6}))
+	if got := ta.line(17 * time.Second); got != "verify: 64 MB read back" {
+		t.Errorf("while verifying: %q", got)
+	}
+}
+
+func TestB28TallyNeverShowsANumberThatIsNone(t *testing.T) {
+	bad := regexp.MustCompile(`NaN|Inf|-\d`)
+	rapid.Check(t, func(t *rapid.T) {
+		var ta tally
+		now := 0.0
+		bodies := rapid.OneOf(
+			rapid.Map(rapid.Int64Min(0), func(n int64) coordinator.Body { return coordinator.JobPlanned{SizeBytes: n} }),
+			rapid.Map(rapid.Int64Range(0, 1<<40), func(n int64) coordinator.Body { return coordinator.Progress{Accepted: n} }),
+			rapid.Map(rapid.Int64Range(0, 1<<40), func(n int64) coordinator.Body { return coordinator.Verified{Bytes: n} }),
+			rapid.Map(rapid.SampledFrom([]coordinator.Phase{coordinator.PhasePrepare, coordinator.PhaseWrite, coordinator.PhaseFlush, coordinator.PhaseVerify, coordinator.PhasePublish}),
+				func(p coordinator.Phase) coordinator.Body { return coordinator.PhaseBegan{Phase: p} }),
+		)
+		for range rapid.IntRange(0, 20).Draw(t, "events") {
+			now += rapid.SampledFrom([]float64{0, 0, 1e-9, 0.001, 1, 100}).Draw(t, "step")
+			ta.apply(at(now, bodies.Draw(t, "body")))
+			if line := ta.line(time.Duration(now * float64(time.Second))); bad.MatchString(line) {
+				t.Fatalf("%q", line)
+			}
+		}
+	})
+}
+
+func TestB28SummaryOfNothingHasNoNumberThatIsNone(t *testing.T) {
+	for _, r := range []coordinator.Report{{}, {Complete: true, Durable: true}, {Complete: true, FileBytes: 2, AcceptedBytes: 2}} {
+		if text := strings.Join(summary(r), "\n"); regexp.MustCompile(`NaN|Inf|-\d`).MatchString(text) {
+			t.Errorf("%q", text)
+		}
+	}
+}
+
+func TestSummaryTellsAcceptedFromDurable(t *testing.T) {
+	r := coordinator.Report{
+		Complete: true, Output: "fizz.txt", FileBytes: 7874074073, AcceptedBytes: 7874074073, ElapsedSeconds: 4,
+		AcceptedBytesPerSecond: 3.2e9, Durable: true, NameDurable: true, DurableBytesPerSecond: 1.6e9, VerifiedBytes: 64 << 20, VerifiedReadPath: "direct",
+	}
+	want := `fizz.txt: 7,874,074,073 bytes (7.9 GB, 7.3 GiB) in 4 s, complete
+accepted at 3.2 GB/s (2.98 GiB/s)
+durable at 1.6 GB/s (1.49 GiB/s), flushed without an error
+verified 67,108,864 bytes (67 MB, 64 MiB), direct`
+	if got := strings.Join(summary(r), "\n"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	r.Durable, r.Parameters.Sink = false, coordinator.SinkPwrite
+	if got := strings.Join(summary(r), "\n"); !strings.Contains(got, "durable: no") || strings.Contains(got, "durable at") {
+		t.Errorf("without a flush:\n%s", got)
+	}
+}
