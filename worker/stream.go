@@ -91,7 +91,7 @@ type chunk struct {
 }
 
 func newStream(l *layout.Layout, threads int) *stream {
-	chunks := min(int64(1+streamAhead*threads), (l.Size()+streamChunkBytes-1)/streamChunkBytes)
+	chunks := min(int64(1+streamAhead*threads), l.Size()/streamChunkBytes+1) // a size near the limit must not overflow
 	s := &stream{layout: l, work: make(chan *chunk, chunks)}
 	for range chunks {
 		s.ring = append(s.ring, &chunk{buffer: make([]byte, streamChunkBytes), filled: make(chan struct{}, 1)})

@@ -10,10 +10,9 @@ import (
 	"syscall"
 	"testing"
 
+	"gigafizz/layout"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
-
-	"gigafizz/layout"
 )
 
 func mustLayout(t interface{ Fatal(args ...any) }, s layout.Spec) *layout.Layout {
@@ -283,4 +282,16 @@ func drainedPipe(b *testing.B) io.Writer {
 		}
 	})
 	return w
+}
+
+func TestStreamOfTheLargestSizeThereIsBegins(t *testing.T) {
+	l := mustLayout(t, layout.Spec{Kind: layout.KindRandom, Bytes: layout.MaxBytes})
+	enough := errors.New("enough")
+	w := &exactWriter{layout: l, pieces: func(n int) (int, error) { return n, enough }}
+	if err := Stream(t.Context(), l, w, 2, nil); !errors.Is(err, enough) {
+		t.Fatalf("stream: %v", err)
+	}
+	if w.off == 0 || w.wrong != nil {
+		t.Fatalf("%d bytes written, %v", w.off, w.wrong)
+	}
 }
