@@ -145,8 +145,7 @@ func (r *rootDir) refused(name string, err error) error {
 	if reason := reasonOf(err); reason != nil {
 		return &rootError{name, reason}
 	}
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		err = path.Err // without the path, which is that of the root or none
 	}
 	return &fs.PathError{Op: "open", Path: name, Err: err}

@@ -1,6 +1,9 @@
 package worker
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // windowPool lends private windows. A goroutine mostly gets back the window that its CPU used last, which is why small
 // windows stay in that CPU's cache. A window holds whatever its last user left in it.
@@ -31,4 +34,4 @@ func (p *windowPool) get(n int) *window {
 func (p *windowPool) put(w *window) { p.pool.Put(w) }
 
 // exactly is the window without the spare capacity behind it, so that no append reaches bytes that are not the caller's.
-func (w *window) exactly() []byte { return w.bytes[:len(w.bytes):len(w.bytes)] }
+func (w *window) exactly() []byte { return slices.Clip(w.bytes) }

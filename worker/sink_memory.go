@@ -6,9 +6,8 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/edsrzf/mmap-go"
-
 	"gigafizz/layout"
+	"github.com/edsrzf/mmap-go"
 )
 
 // memorySink is a target without any storage behind it: anonymous memory, reserved as a whole, of which pages come into

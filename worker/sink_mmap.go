@@ -7,9 +7,8 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/edsrzf/mmap-go"
-
 	"gigafizz/layout"
+	"github.com/edsrzf/mmap-go"
 )
 
 // mmapSink fills a private window and copies it into a shared mapping of the file. It copies because a store into the

@@ -3,9 +3,8 @@ package worker
 import (
 	"errors"
 
-	"golang.org/x/sys/unix"
-
 	"gigafizz/layout"
+	"golang.org/x/sys/unix"
 )
 
 // adviseHuge asks for huge pages: filling fresh memory is then bound by the stores and not by page faults. Where the

@@ -19,15 +19,17 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"gigafizz/layout"
+	"go.uber.org/goleak"
 )
 
 // Sink has the methods of worker.Sink. A sink that is an io.ReaderAt too has its content checked as well.
 type Sink interface {
+	// Put makes the bytes that fill writes into a private window of n bytes those of the target at off.
 	Put(off int64, n int, fill func(p []byte)) error
+	// Sync flushes everything that Puts returned for before it was called.
 	Sync() error
+	// Close ends the sink.
 	Close() error
 }
 
