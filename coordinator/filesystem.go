@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"io/fs"
-	"os"
 	"strings"
 )
 
@@ -38,47 +37,38 @@ type heldFileSystem struct {
 	nameMax int // the longest name in bytes
 }
 
-// probeFileSystem finds out what the file system can do by doing it, on files that are thrown away. What a file system
-// says of itself is not enough: FUSE servers may take a flag and ignore it. The error is that of creating a file at all.
+// probeFileSystem finds out what the file system can do by doing it, on a file that is thrown away: what a file system
+// says of itself is not enough. The error is that of creating a file at all.
 func probeFileSystem(d *directory, names stem, found *FileSystem) (err error) {
 	var id [jobIDDigits / 2]byte
 	rand.Read(id[:])
 	p := prober{dir: d, stem: names, id: hex.EncodeToString(id[:])}
-	defer func() { err = joined(err, p.remove()) }()
-	first, err := p.create(0)
+	f, err := d.create(p.name(0), 0o600)
 	if err != nil {
 		return err
 	}
-	defer func() { err = joined(err, bare(first.Close())) }()
-	second, err := p.create(1)
-	if err != nil {
-		return err
-	}
-	defer func() { err = joined(err, bare(second.Close())) }()
-	found.Allocation = reserve(first, 0, max(found.BlockBytes, 4096)) == nil
-	found.DirectIO, found.DirectAlignBytes = p.directIO(1)
-	found.HardLinks = d.link(p.name(0), p.name(2)) == nil && d.link(p.name(0), p.name(1)) != nil
-	found.ExclusiveRename = errors.Is(d.renameExclusive(p.name(0), p.name(1)), fs.ErrExist) &&
-		d.renameExclusive(p.name(0), p.name(3)) == nil
+	defer func() { err = joined(err, joined(p.remove(), bare(f.Close()))) }()
+	found.Allocation = reserve(f, 0, max(found.BlockBytes, 4096)) == nil
+	found.DirectIO, found.DirectAlignBytes = p.directIO(0)
+	found.HardLinks = d.link(p.name(0), p.name(1)) == nil
+	found.ExclusiveRename = d.renameExclusive(p.name(0), p.name(2)) == nil
 	return nil
 }
 
-// prober makes the throw-away files of one probing.
+// prober knows the names that one probing uses.
 type prober struct {
 	dir  *directory
 	stem stem
 	id   string
 }
 
-const probeFiles = 4
+const probeNames = 3
 
 func (p prober) name(i int) string { return p.stem.probe(p.id, i) }
 
-func (p prober) create(i int) (*os.File, error) { return p.dir.create(p.name(i), 0o600) }
-
 func (p prober) remove() error {
 	var failed error
-	for i := range probeFiles {
+	for i := range probeNames {
 		if err := p.dir.remove(p.name(i)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			failed = err
 		}

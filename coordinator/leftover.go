@@ -120,6 +120,9 @@ func (o *output) examineJournal(r *rival, j jobFile) (known bool, err error) {
 		return false, nil // gone meanwhile, or a link
 	}
 	defer func() { err = joined(err, bare(f.Close())) }()
+	if facts, err := statFile(f); err != nil || !facts.regular() {
+		return false, nil
+	}
 	lock, err := lookAtLock(f)
 	if err != nil {
 		return false, fileFailure("look at the lock of", f.Name(), err)
@@ -134,7 +137,7 @@ func (o *output) examineJournal(r *rival, j jobFile) (known bool, err error) {
 	if err != nil {
 		return false, fileFailure("stat", f.Name(), err)
 	}
-	if !facts.regular() || facts.links != 1 {
+	if facts.links != 1 {
 		return false, nil
 	}
 	r.live = r.live || lock == lockHeld

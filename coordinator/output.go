@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"gigafizz/layout"
@@ -66,13 +67,25 @@ func openOutput(ctx context.Context, request outputRequest) (*output, error) {
 	}
 	dir, err := openDirectory(dirName)
 	if err != nil {
-		return nil, fileFailure("open directory of", request.path, err)
+		return nil, directoryFailure(dirName, request.path, err)
 	}
 	o := &output{request: request, path: request.path, name: name, dir: dir}
 	if err := o.prepare(ctx); err != nil {
 		return nil, joined(err, o.close())
 	}
 	return o, nil
+}
+
+// directoryFailure says what to do about a directory that cannot be opened.
+func directoryFailure(dirName, path string, err error) *Failure {
+	f := fileFailure("open directory of", path, err)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		f.Hint = "create the directory: mkdir -p " + strconv.Quote(filepath.Clean(dirName))
+	case !errors.Is(err, fs.ErrPermission):
+		f.Hint = "name a file in a directory that exists"
+	}
+	return f
 }
 
 func (o *output) prepare(ctx context.Context) error {
@@ -296,8 +309,8 @@ func (o *output) removeOwn(name string, id fileID) error {
 	return nil
 }
 
-// close ends the hold; the lock goes with the journal's descriptor. Its error is a result: a network file system may
-// report a failed write only now.
+// close ends the hold and comes last; the lock goes with the journal's descriptor. Its error is a result: a network file system may
+// report a failed write only now. It may be called more than once.
 func (o *output) close() error {
 	var err error
 	if o.staging != nil {
@@ -310,7 +323,11 @@ func (o *output) close() error {
 		err = joined(err, o.journal.close())
 		o.journal = nil
 	}
-	return joined(err, o.dir.close())
+	if o.dir != nil {
+		err = joined(err, o.dir.close())
+		o.dir = nil
+	}
+	return err
 }
 
 // at is the path of a name in the output's directory; for messages.

@@ -4,8 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
-	"strconv"
+	"syscall"
 
 	"github.com/dustin/go-humanize"
 )
@@ -18,10 +17,12 @@ func fileFailure(op, path string, err error) *Failure {
 	case isOutOfSpace(err):
 		f.Kind = KindSpace
 		f.Hint = "free space, raise the quota or the file size limit, or write to another file system"
-	case errors.Is(err, fs.ErrNotExist):
-		f.Hint = "create the directory: mkdir -p " + strconv.Quote(filepath.Dir(path))
 	case errors.Is(err, fs.ErrPermission), isReadOnly(err):
 		f.Hint = "choose a directory that you may write in"
+	case errors.Is(err, syscall.ENAMETOOLONG):
+		f.Hint = "choose a shorter name"
+	default:
+		f.Hint = "look for errors of the device or the server (dmesg), then run again"
 	}
 	return f
 }
@@ -33,5 +34,8 @@ func refused(op, path, reason, hint string) *Failure {
 
 // bytesText writes a size for a person and for a script.
 func bytesText(n int64) string {
-	return fmt.Sprintf("%d bytes (%s)", n, humanize.IBytes(uint64(max(n, 0))))
+	if n < 1024 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	return fmt.Sprintf("%d bytes (%s)", n, humanize.IBytes(uint64(n)))
 }

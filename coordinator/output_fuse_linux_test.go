@@ -1,0 +1,498 @@
+package coordinator
+
+import (
+	"os"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+
+	"gigafizz/layout"
+)
+
+// fuseFaults says how a file system misbehaves. A nil function behaves; the others get the operation as do.
+type fuseFaults struct {
+	link      func(do func() fuse.Status) fuse.Status
+	rename    func(flags uint32, to string, do func() fuse.Status) fuse.Status
+	fallocate func(lenBytes uint64, do func() fuse.Status) fuse.Status
+	truncate  func(size uint64, do func() fuse.Status) fuse.Status
+	unlink    func(name string, do func() fuse.Status) fuse.Status
+	fsync     func(do func() fuse.Status) fuse.Status
+	fsyncDir  func(do func() fuse.Status) fuse.Status
+	lock      func(do func() fuse.Status) fuse.Status
+	statfs    func(out *fuse.StatfsOut)
+}
+
+// faultyFS passes everything on to a directory of the real file system, but for the faults.
+type faultyFS struct {
+	fuse.RawFileSystem
+	faults fuseFaults
+}
+
+func (f *faultyFS) Link(c <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.EntryOut) fuse.Status {
+	do := func() fuse.Status { return f.RawFileSystem.Link(c, in, name, out) }
+	if f.faults.link == nil {
+		return do()
+	}
+	return f.faults.link(do)
+}
+
+func (f *faultyFS) Rename(c <-chan struct{}, in *fuse.RenameIn, from, to string) fuse.Status {
+	do := func() fuse.Status { return f.RawFileSystem.Rename(c, in, from, to) }
+	if f.faults.rename == nil {
+		return do()
+	}
+	return f.faults.rename(in.Flags, to, do)
+}
+
+func (f *faultyFS) Fallocate(c <-chan struct{}, in *fuse.FallocateIn) fuse.Status {
+	do := func() fuse.Status { return f.RawFileSystem.Fallocate(c, in) }
+	if f.faults.fallocate == nil {
+		return do()
+	}
+	return f.faults.fallocate(in.Length, do)
+}
+
+func (f *faultyFS) SetAttr(c <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut) fuse.Status {
+	do := func() fuse.Status { return f.RawFileSystem.SetAttr(c, in, out) }
+	if size, ok := in.GetSize(); ok && f.faults.truncate != nil {
+		return f.faults.truncate(size, do)
+	}
+	return do()
+}
+
+func (f *faultyFS) Unlink(c <-chan struct{}, in *fuse.InHeader, name string) fuse.Status {
+	do := func() fuse.Status { return f.RawFileSystem.Unlink(c, in, name) }
+	if f.faults.unlink == nil {
+		return do()
+	}
+	return f.faults.unlink(name, do)
+}
+
+func (f *faultyFS) Fsync(c <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
+	do := func() fuse.Status { return f.RawFileSystem.Fsync(c, in) }
+	if f.faults.fsync == nil {
+		return do()
+	}
+	return f.faults.fsync(do)
+}
+
+func (f *faultyFS) FsyncDir(c <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
+	do := func() fuse.Status { return f.RawFileSystem.FsyncDir(c, in) }
+	if f.faults.fsyncDir == nil {
+		return do()
+	}
+	return f.faults.fsyncDir(do)
+}
+
+func (f *faultyFS) SetLk(c <-chan struct{}, in *fuse.LkIn) fuse.Status {
+	do := func() fuse.Status { return f.RawFileSystem.SetLk(c, in) }
+	if f.faults.lock == nil {
+		return do()
+	}
+	return f.faults.lock(do)
+}
+
+func (f *faultyFS) GetLk(c <-chan struct{}, in *fuse.LkIn, out *fuse.LkOut) fuse.Status {
+	do := func() fuse.Status { return f.RawFileSystem.GetLk(c, in, out) }
+	if f.faults.lock == nil {
+		return do()
+	}
+	return f.faults.lock(do)
+}
+
+func (f *faultyFS) StatFs(c <-chan struct{}, in *fuse.InHeader, out *fuse.StatfsOut) fuse.Status {
+	status := f.RawFileSystem.StatFs(c, in, out)
+	if f.faults.statfs != nil {
+		f.faults.statfs(out)
+	}
+	return status
+}
+
+// mountFaulty mounts a file system with faults over an empty directory.
+func mountFaulty(t *testing.T, faults fuseFaults) string {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("mounting needs root")
+	}
+	if _, err := os.Stat("/dev/fuse"); err != nil {
+		t.Skip("no /dev/fuse here")
+	}
+	root, err := fs.NewLoopbackRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := t.TempDir()
+	raw := &faultyFS{RawFileSystem: fs.NewNodeFS(root, &fs.Options{}), faults: faults}
+	server, err := fuse.NewServer(raw, at, &fuse.MountOptions{
+		FsName: "gigafizz test", Name: "faulty", DirectMountStrict: true, EnableLocks: faults.lock != nil,
+	})
+	if err != nil {
+		t.Skipf("cannot mount here: %v", err)
+	}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		server.Serve()
+	}()
+	t.Cleanup(func() {
+		if err := server.Unmount(); err != nil {
+			t.Error(err)
+		}
+		<-served
+	})
+	if err := server.WaitMount(); err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+func always(errno syscall.Errno) func(func() fuse.Status) fuse.Status {
+	return func(func() fuse.Status) fuse.Status { return fuse.Status(errno) }
+}
+
+// publishOn takes an output from the first look to its publish.
+func publishOn(t *testing.T, request outputRequest) (*output, publication, error) {
+	t.Helper()
+	o := claimedOutput(t, request)
+	writeFifteen(t, o)
+	p, err := o.publish()
+	return o, p, err
+}
+
+func noExclusiveRename(flags uint32, _ string, do func() fuse.Status) fuse.Status {
+	if flags != 0 {
+		return fuse.EINVAL
+	}
+	return do()
+}
+
+func TestFuseFileSystemIsDescribedWithItsSubtype(t *testing.T) {
+	dir := mountFaulty(t, fuseFaults{})
+	o := claimedOutput(t, requestFor(dir+"/f.txt"))
+	found := o.fileSystem()
+	if found.Type != "fuse.faulty" || found.MountPoint != dir || found.Device != "gigafizz test" || !strings.Contains(found.MountOptions, "rw") {
+		t.Errorf("the file system is %+v", found)
+	}
+	if !found.ExclusiveRename || !found.HardLinks || !found.Allocation {
+		t.Errorf("the file system can do everything, and the probes say %+v", found)
+	}
+}
+
+func TestFileSystemWithoutHardLinksPublishesByAnExclusiveRename(t *testing.T) {
+	dir := mountFaulty(t, fuseFaults{link: always(syscall.EPERM)})
+	o, p, err := publishOn(t, requestFor(dir+"/f.txt"))
+	if err != nil || o.fileSystem().HardLinks || !o.fileSystem().ExclusiveRename {
+		t.Fatalf("published %+v, %v on %+v", p, err, o.fileSystem())
+	}
+	wantNames(t, dir, "f.txt")
+	wantContent(t, dir+"/f.txt", fifteenText)
+}
+
+func TestFileSystemWithoutExclusiveRenamePublishesByALink(t *testing.T) {
+	dir := mountFaulty(t, fuseFaults{rename: noExclusiveRename})
+	o, p, err := publishOn(t, requestFor(dir+"/f.txt"))
+	if err != nil || o.fileSystem().ExclusiveRename || !o.fileSystem().HardLinks {
+		t.Fatalf("published %+v, %v on %+v", p, err, o.fileSystem())
+	}
+	wantNames(t, dir, "f.txt")
+	wantContent(t, dir+"/f.txt", fifteenText)
+}
+
+func TestFileThatAppearsIsKeptByTheLinkToo(t *testing.T) {
+	dir := mountFaulty(t, fuseFaults{rename: noExclusiveRename})
+	o := claimedOutput(t, requestFor(dir+"/f.txt"))
+	writeFifteen(t, o)
+	if err := os.WriteFile(dir+"/f.txt", []byte("precious"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	_, err := o.climb()
+	wantFailure(t, err, KindRefused, "exists")
+	wantContent(t, dir+"/f.txt", "precious")
+}
+
+func TestFileSystemWithNeitherIsRefusedAtOnceUnlessReplacingWasAskedFor(t *testing.T) {
+	dir := mountFaulty(t, fuseFaults{link: always(syscall.EPERM), rename: noExclusiveRename})
+	wantOpenRefused(t, requestFor(dir+"/f.txt"), KindRefused, "neither an exclusive rename nor hard links", "--overwrite")
+	wantNames(t, dir)
+	request := requestFor(dir + "/f.txt")
+	request.existing = ExistingReplace
+	if _, _, err := publishOn(t, request); err != nil {
+		t.Fatal(err)
+	}
+	wantNames(t, dir, "f.txt")
+}
+
+func TestRenameThatReportsAnErrorAfterTheDeedIsSuccess(t *testing.T) {
+	for _, errno := range []syscall.Errno{syscall.EEXIST, syscall.ENOENT, syscall.EIO, syscall.ESTALE} {
+		for _, existing := range []Existing{ExistingRefuse, ExistingReplace} {
+			dir := mountFaulty(t, fuseFaults{rename: func(_ uint32, to string, do func() fuse.Status) fuse.Status {
+				if status := do(); to != "f.txt" || status != fuse.OK {
+					return status
+				}
+				return fuse.Status(errno) // as NFS does when the first answer was lost
+			}})
+			request := requestFor(dir + "/f.txt")
+			request.existing = existing
+			if _, _, err := publishOn(t, request); err != nil {
+				t.Errorf("rename did it and said %v, and publish says %v", errno, err)
+			}
+			wantNames(t, dir, "f.txt")
+		}
+	}
+}
+
+func TestLinkThatReportsAnErrorAfterTheDeedIsSuccess(t *testing.T) {
+	var armed atomic.Bool
+	dir := mountFaulty(t, fuseFaults{rename: noExclusiveRename, link: func(do func() fuse.Status) fuse.Status {
+		if status := do(); !armed.Load() || status != fuse.OK {
+			return status
+		}
+		return fuse.Status(syscall.EEXIST)
+	}})
+	o := claimedOutput(t, requestFor(dir+"/f.txt"))
+	writeFifteen(t, o)
+	armed.Store(true)
+	if _, err := o.publish(); err != nil {
+		t.Errorf("link did it and said EEXIST, and publish says %v", err)
+	}
+	wantNames(t, dir, "f.txt")
+}
+
+func TestRenameThatFailsLeavesNothing(t *testing.T) {
+	dir := mountFaulty(t, fuseFaults{rename: func(_ uint32, to string, do func() fuse.Status) fuse.Status {
+		if to == "f.txt" {
+			return fuse.EIO
+		}
+		return do()
+	}})
+	_, _, err := publishOn(t, requestFor(dir+"/f.txt"))
+	wantFailure(t, err, KindRuntime, "EIO", "rename")
+	wantNames(t, dir)
+}
+
+func TestStagingNameThatCannotBeRemovedAfterTheLinkIsAWarning(t *testing.T) {
+	dir := mountFaulty(t, fuseFaults{rename: noExclusiveRename, unlink: func(name string, do func() fuse.Status) fuse.Status {
+		if strings.HasSuffix(name, ".part") {
+			return fuse.EIO
+		}
+		return do()
+	}})
+	_, p, err := publishOn(t, requestFor(dir+"/f.txt"))
+	if err != nil || len(p.warnings) != 1 || !strings.Contains(p.warnings[0], "EIO") {
+		t.Errorf("published %+v, %v; want a warning", p, err)
+	}
+	wantContent(t, dir+"/f.txt", fifteenText)
+}
+
+func TestDirectoryThatCannotBeFlushedIsToldAndADamagedOneIsAnError(t *testing.T) {
+	for _, c := range []struct {
+		errno syscall.Errno
+		works bool
+	}{
+		{syscall.EINVAL, true}, {syscall.ENOTSUP, true}, {syscall.EIO, false}, {syscall.ENOSPC, false},
+	} {
+		t.Run(c.errno.Error(), func(t *testing.T) {
+			var armed atomic.Bool
+			dir := mountFaulty(t, fuseFaults{fsyncDir: func(do func() fuse.Status) fuse.Status {
+				if armed.Load() {
+					return fuse.Status(c.errno)
+				}
+				return do()
+			}})
+			o := claimedOutput(t, requestFor(dir+"/f.txt"))
+			writeFifteen(t, o)
+			armed.Store(true)
+			p, err := o.publish()
+			if p.nameDurable {
+				t.Error("the name is called durable")
+			}
+			if c.works && (err != nil || len(p.warnings) != 1) {
+				t.Errorf("published %+v, %v; want a warning", p, err)
+			}
+			if !c.works {
+				wantFailure(t, err, KindRuntime, "published, durability unknown")
+			}
+			wantNames(t, dir, "f.txt")
+			wantContent(t, dir+"/f.txt", fifteenText)
+		})
+	}
+}
+
+func TestDirectoryThatCannotBeFlushedAtTheClaimFailsIt(t *testing.T) {
+	dir := mountFaulty(t, fuseFaults{fsyncDir: always(syscall.EIO)})
+	wantClaimFails(t, requestFor(dir+"/f.txt"), testTerms(), KindRuntime, "fsync", "EIO")
+	wantNames(t, dir)
+}
+
+// wantClaimFails checks that a claim fails in time and leaves nothing.
+func wantClaimFails(t *testing.T, request outputRequest, terms jobTerms, kind Kind, words ...string) {
+	t.Helper()
+	o, err := openOutput(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := o.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	err = o.claim(t.Context(), terms)
+	if err == nil {
+		t.Fatal("the claim succeeded")
+	}
+	wantFailure(t, err, kind, words...)
+}
+
+func TestB03NoAllocationIsANoteAndMeansNoMapping(t *testing.T) {
+	for _, errno := range []syscall.Errno{syscall.EOPNOTSUPP, syscall.ENOSYS, syscall.EINVAL} {
+		dir := mountFaulty(t, fuseFaults{fallocate: func(uint64, func() fuse.Status) fuse.Status { return fuse.Status(errno) }})
+		o, _, err := publishOn(t, requestFor(dir+"/f.txt"))
+		if err != nil || o.fileSystem().Allocation {
+			t.Errorf("%v: %v on %+v", errno, err, o.fileSystem())
+		}
+		if sink, _, err := chooseSink(o.fileSystem(), SinkAuto, oneMount); sink != SinkPwrite || err != nil {
+			t.Errorf("%v: auto is %q, %v", errno, sink, err)
+		}
+		_, _, err = chooseSink(o.fileSystem(), SinkMmap, oneMount)
+		wantFailure(t, err, KindUsage, "space cannot be reserved", "--sink=pwrite")
+		wantNames(t, dir, "f.txt")
+	}
+}
+
+func TestB03AllocationThatTheProbeHadAndTheFileHasNot(t *testing.T) {
+	faults := fuseFaults{fallocate: func(lenBytes uint64, do func() fuse.Status) fuse.Status {
+		if lenBytes < 4096 {
+			return fuse.Status(syscall.EOPNOTSUPP)
+		}
+		return do()
+	}}
+	dir := mountFaulty(t, faults)
+	o, _, err := publishOn(t, requestFor(dir+"/f.txt"))
+	if err != nil || o.fileSystem().Allocation {
+		t.Errorf("%v on %+v", err, o.fileSystem())
+	}
+	terms := testTerms()
+	terms.sink = SinkMmap
+	wantClaimFails(t, requestFor(dir+"/g.txt"), terms, KindUsage, "--sink=pwrite")
+	wantNames(t, dir, "f.txt")
+}
+
+func TestB16AllocationThatASignalInterruptsIsRepeated(t *testing.T) {
+	var calls atomic.Int64
+	dir := mountFaulty(t, fuseFaults{fallocate: func(_ uint64, do func() fuse.Status) fuse.Status {
+		if calls.Add(1)%3 != 0 {
+			return fuse.EINTR
+		}
+		return do()
+	}})
+	o, _, err := publishOn(t, requestFor(dir+"/f.txt"))
+	if err != nil || !o.fileSystem().Allocation || calls.Load() != 6 {
+		t.Errorf("%v after %d calls on %+v", err, calls.Load(), o.fileSystem())
+	}
+}
+
+func TestB11AFileLargerThanTheFileSystemsMaximumFailsAtOnceAndLeavesNothing(t *testing.T) {
+	for _, errno := range []syscall.Errno{syscall.EFBIG, syscall.EINVAL} {
+		dir := mountFaulty(t, fuseFaults{
+			truncate: func(size uint64, do func() fuse.Status) fuse.Status {
+				if size > 16<<40 {
+					return fuse.Status(errno)
+				}
+				return do()
+			},
+			statfs: func(out *fuse.StatfsOut) { out.Bavail, out.Bfree, out.Blocks = 1<<50, 1<<50, 1<<50 },
+		})
+		request := requestFor(dir + "/f.txt")
+		request.sizeBytes = 17 << 40
+		began := time.Now()
+		wantClaimFails(t, request, testTerms(), KindSpace, "maximum file size", "18691697672192 bytes", "17 TiB")
+		t.Logf("refused after %v", time.Since(began))
+		wantNames(t, dir)
+	}
+}
+
+func TestNoSpaceAtTheAllocationLeavesNothingAndNamesWhatFits(t *testing.T) {
+	for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT} {
+		dir := mountFaulty(t, fuseFaults{
+			fallocate: func(lenBytes uint64, do func() fuse.Status) fuse.Status {
+				if lenBytes < 4096 {
+					return fuse.Status(errno)
+				}
+				return do()
+			},
+		})
+		wantClaimFails(t, requestFor(dir+"/f.txt"), testTerms(), KindSpace,
+			"fallocate", unix.ErrnoName(errno), "needed 58 bytes", "free for us are", "--n=")
+		wantNames(t, dir)
+	}
+}
+
+func TestEveryFlushErrorOfTheClaimFailsItAndLeavesNothing(t *testing.T) {
+	for nth := range int64(3) {
+		var calls atomic.Int64
+		dir := mountFaulty(t, fuseFaults{fsync: func(do func() fuse.Status) fuse.Status {
+			if calls.Add(1) == nth+1 {
+				return fuse.EIO
+			}
+			return do()
+		}})
+		wantClaimFails(t, requestFor(dir+"/f.txt"), testTerms(), KindRuntime, "fsync", "EIO")
+		wantNames(t, dir)
+		if got := calls.Load(); got != nth+1 {
+			t.Errorf("flush %d failed, and %d more followed", nth+1, got-nth-1)
+		}
+	}
+}
+
+func TestAJournalWhoseFlushFailedTakesNothingMore(t *testing.T) {
+	var armed atomic.Bool
+	var calls atomic.Int64
+	dir := mountFaulty(t, fuseFaults{fsync: func(do func() fuse.Status) fuse.Status {
+		if armed.CompareAndSwap(true, false) {
+			return fuse.EIO
+		}
+		calls.Add(1)
+		return do()
+	}})
+	o := claimedOutput(t, requestFor(dir+"/f.txt"))
+	armed.Store(true)
+	before := calls.Load()
+	for range 2 {
+		wantFailure(t, o.record([]layout.Extent{{Off: 0, Len: 58}}), KindRuntime, "fsync", "EIO", "journal")
+	}
+	if calls.Load() != before {
+		t.Error("the flush was tried again")
+	}
+}
+
+func TestFileSystemWithoutLocksGoesOn(t *testing.T) {
+	for _, errno := range []syscall.Errno{syscall.ENOLCK, syscall.EOPNOTSUPP, syscall.ENOSYS} {
+		dir := mountFaulty(t, fuseFaults{lock: always(errno)})
+		if _, _, err := publishOn(t, requestFor(dir+"/f.txt")); err != nil {
+			t.Errorf("%v: %v", errno, err)
+		}
+		wantNames(t, dir, "f.txt")
+	}
+}
+
+func TestFileSystemThatDoesNotCountItsBlocksIsNotTakenForFull(t *testing.T) {
+	dir := mountFaulty(t, fuseFaults{statfs: func(out *fuse.StatfsOut) { out.Bavail, out.Bfree, out.Blocks = 0, 0, 0 }})
+	o, _, err := publishOn(t, requestFor(dir+"/f.txt"))
+	if err != nil || o.fileSystem().FreeBytes != -1 {
+		t.Errorf("%v on %+v", err, o.fileSystem())
+	}
+}
+
+func TestB10WhatIsFreeIsWhatIsFreeForUs(t *testing.T) {
+	dir := mountFaulty(t, fuseFaults{statfs: func(out *fuse.StatfsOut) {
+		out.Blocks, out.Bfree, out.Bavail, out.Frsize, out.Bsize = 1000, 1000, 10, 1, 1
+	}})
+	wantOpenRefused(t, requestFor(dir+"/f.txt"), KindSpace, "ENOSPC", "needed 58 bytes", "free for us are 10 bytes", "--n=3")
+	wantNames(t, dir)
+}
