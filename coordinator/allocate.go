@@ -16,18 +16,27 @@ const allocateStepBytes = 4 << 30
 // gives nothing back: it stays until the new one is complete. Passing is no promise (microsoft/diskspd#85,
 // axboe/fio#1169): reserved blocks and quotas only show when space is taken.
 func (o *output) refuseTooLarge() error {
-	need := o.request.sizeBytes
-	if limit, ok := fileSizeLimit(); ok && need > limit {
-		return &Failure{
-			Kind: KindSpace, Op: "check the file size limit for", Path: o.path, Errno: "EFBIG",
-			Hint: "raise it (ulimit -f unlimited)" + o.orFits(limit),
-			Err:  fmt.Errorf("needed %s, the limit of this process (RLIMIT_FSIZE) is %s", bytesText(need), bytesText(limit)),
-		}
+	if f := o.beyondLimit(); f != nil {
+		return f
 	}
-	if o.fs.FreeBytes >= 0 && need > o.fs.FreeBytes {
+	if o.fs.FreeBytes >= 0 && o.request.sizeBytes > o.fs.FreeBytes {
 		return o.noSpace("check free space for", errors.New("the file system is too full"))
 	}
 	return nil
+}
+
+// beyondLimit is the failure of a file that this process may not make so long, or nil.
+func (o *output) beyondLimit() *Failure {
+	need := o.request.sizeBytes
+	limit, limited := fileSizeLimit()
+	if !limited || need <= limit {
+		return nil
+	}
+	return &Failure{
+		Kind: KindSpace, Op: "check the file size limit for", Path: o.path, Errno: "EFBIG",
+		Hint: "raise it (ulimit -f unlimited)" + o.orFits(limit),
+		Err:  fmt.Errorf("needed %s, the limit of this process (RLIMIT_FSIZE) is %s", bytesText(need), bytesText(limit)),
+	}
 }
 
 // allocate gives the staging file its size and its space, durably. The size comes first: a file system whose files
@@ -62,6 +71,9 @@ func (o *output) allocate(ctx context.Context, sink Sink) error {
 
 // sizeFailure is what ftruncate's refusal means to a person.
 func (o *output) sizeFailure(err error) *Failure {
+	if f := o.beyondLimit(); f != nil {
+		return f
+	}
 	f := fileFailure("truncate", o.staging.Name(), err)
 	if isTooLarge(err) {
 		f.Kind = KindSpace
@@ -81,12 +93,17 @@ func (o *output) addSpace(f *Failure) *Failure {
 	if f.Kind != KindSpace {
 		return f
 	}
-	if held, err := describeFileSystem(o.dir); err == nil {
-		o.fs.FreeBytes = held.FreeBytes
-	}
+	o.measureFree()
 	space := o.noSpace(f.Op, f.Err)
 	space.Errno = f.Errno
 	return space
+}
+
+// measureFree asks again how much space there is; where that fails, what was known stays.
+func (o *output) measureFree() {
+	if held, err := describeFileSystem(o.dir); err == nil {
+		o.fs.FreeBytes = held.FreeBytes
+	}
 }
 
 func (o *output) noSpace(op string, cause error) *Failure {

@@ -347,3 +347,34 @@ func TestARivalThatNeitherGoesOnNorGivesWayIsNotWaitedForForever(t *testing.T) {
 	wantFailure(t, err, KindRefused, "neither goes on nor gives way")
 	wantNames(t, dir, ".f.txt.ID.journal.1")
 }
+
+// TestAJobWhoseStagingFileIsSweptBeforeItsJournalIsSeenGivesWay holds a claim at the contest by a rival that says nothing,
+// takes the staging file away as a winner's sweep does, and lets the rival go.
+func TestAJobWhoseStagingFileIsSweptBeforeItsJournalIsSeenGivesWay(t *testing.T) {
+	dir := memoryDir(t)
+	o, err := openOutput(t.Context(), requestFor(filepath.Join(dir, "f.txt")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = o.close() }()
+	rivalJournal := filepath.Join(dir, ".f.txt."+strings.Repeat("0", 32)+".journal.1")
+	f, err := os.Create(rivalJournal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	if state, err := tryLock(f); state != lockFree || err != nil {
+		t.Skipf("no locks here: %v, %v", state, err)
+	}
+	terms := testTerms()
+	claimed := make(chan error)
+	go func() { claimed <- o.claim(t.Context(), terms) }()
+	journal := filepath.Join(dir, o.stem.journal(terms.jobID, firstEpoch))
+	for _, err := os.Lstat(journal); err != nil; _, err = os.Lstat(journal) {
+	}
+	if err := errors.Join(os.Remove(filepath.Join(dir, o.stem.staging(terms.jobID))), os.Remove(rivalJournal)); err != nil {
+		t.Fatal(err)
+	}
+	wantFailure(t, <-claimed, KindRefused, "removed or replaced")
+	wantNames(t, dir)
+}

@@ -101,6 +101,7 @@ func (o *output) prepare(ctx context.Context) error {
 	if err := o.meetRivals(ctx); err != nil {
 		return err
 	}
+	o.measureFree() // a discarded leftover gave its space back
 	if err := o.refuseTooLarge(); err != nil {
 		return err
 	}

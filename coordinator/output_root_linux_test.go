@@ -1,0 +1,271 @@
+package coordinator
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gigafizz/layout"
+)
+
+// mountTmpfs mounts a small file system in memory.
+func mountTmpfs(t *testing.T, options string) string {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("mounting needs root")
+	}
+	at := t.TempDir()
+	if err := unix.Mount("tmpfs", at, "tmpfs", 0, options); err != nil {
+		t.Skipf("cannot mount here: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(at, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	return at
+}
+
+// random is a request of incompressible bytes.
+func randomRequest(path string, sizeBytes int64) outputRequest {
+	return outputRequest{path: path, spec: layout.Spec{Kind: layout.KindRandom, Bytes: sizeBytes}, sizeBytes: sizeBytes}
+}
+
+func TestB09AFullFileSystemIsToldWithEverythingThatHelps(t *testing.T) {
+	dir := mountTmpfs(t, "size=64m")
+	path := filepath.Join(dir, "f.txt")
+	request := requestFor(path)
+	request.sizeBytes = 100 << 20
+	wantOpenRefused(t, request, KindSpace, "ENOSPC", path, "needed 104857600 bytes (100 MiB)", "free for us are 67108864 bytes (64 MiB)", "--n=9")
+	wantOpenRefused(t, randomRequest(path, 100<<20), KindSpace, "ENOSPC", "--size=67108864")
+	wantNames(t, dir)
+}
+
+func TestTheLargestNThatIsNamedDoesFit(t *testing.T) {
+	dir := mountTmpfs(t, "size=8m")
+	path := filepath.Join(dir, "f.txt")
+	free := claimedOutput(t, requestFor(filepath.Join(dir, "probe"))).fileSystem().FreeBytes
+	n, err := layout.LargestN(fifteen.Rules, free)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sizeOf := func(n int64) int64 {
+		l, err := layout.New(layout.Spec{N: n, Rules: fifteen.Rules})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l.Size()
+	}
+	if sizeOf(n) > free || sizeOf(n+1) <= free {
+		t.Errorf("into %d bytes %d records fit, and the message says %d", free, n, n)
+	}
+	request := requestFor(path)
+	request.sizeBytes = 100 << 20
+	o, err := openOutput(t.Context(), request)
+	if err == nil {
+		t.Fatal(o.close(), "100 MiB were accepted")
+	}
+	wantFailure(t, err, KindSpace, "--n=")
+}
+
+func TestAFileSystemThatFillsUpBetweenTheCheckAndTheAllocationLeavesNothing(t *testing.T) {
+	dir := mountTmpfs(t, "size=64m")
+	o, err := openOutput(t.Context(), randomRequest(filepath.Join(dir, "f.bin"), 40<<20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "somebody-else"), make([]byte, 32<<20), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	err = o.claim(t.Context(), testTerms())
+	wantFailure(t, err, KindSpace, "ENOSPC", "fallocate", "needed 41943040 bytes (40 MiB)", "--size=")
+	t.Logf("refused after %v", time.Since(began))
+	if err := o.close(); err != nil {
+		t.Fatal(err)
+	}
+	wantNames(t, dir, "somebody-else")
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		t.Fatal(err)
+	}
+	if free := int64(st.Bavail) * st.Frsize; free != 32<<20 {
+		t.Errorf("%d bytes are free afterwards, want all 32 MiB", free)
+	}
+}
+
+func TestALeftoverGivesItsSpaceBackBeforeTheSpaceIsChecked(t *testing.T) {
+	dir := mountTmpfs(t, "size=64m")
+	request := randomRequest(filepath.Join(dir, "f.bin"), 40<<20)
+	claimedAndDead(t, request)
+	request.leftover = LeftoverDiscard
+	o := claimedOutput(t, request)
+	if err := o.abandon(); err != nil {
+		t.Fatal(err)
+	}
+	wantNames(t, dir)
+}
+
+func TestB38AReadOnlyDirectoryIsAnErrorAndNothingIsCreated(t *testing.T) {
+	dir := mountTmpfs(t, "size=1m")
+	if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+		t.Skipf("cannot remount here: %v", err)
+	}
+	wantOpenRefused(t, requestFor(filepath.Join(dir, "f.txt")), KindRuntime, "EROFS", "choose a directory that you may write in")
+	wantNames(t, dir)
+}
+
+func TestB38ADirectoryWithoutPermissionIsAnErrorAndNothingIsCreated(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may write everywhere")
+	}
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	wantOpenRefused(t, requestFor(filepath.Join(dir, "f.txt")), KindRuntime, "EACCES", "choose a directory that you may write in")
+	wantNames(t, dir)
+}
+
+func TestFileSystemsAreNamedByTheirMagicNumbers(t *testing.T) {
+	for magic, want := range map[uint32]string{
+		0xef53: "ext4", 0x58465342: "xfs", 0x9123683e: "btrfs", 0x2fc12fc1: "zfs", 0x01021994: "tmpfs", 0x6969: "nfs",
+		0xff534d42: "cifs", 0xfe534d42: "cifs", 0x517b: "cifs", 0x01021997: "9p", 0x65735546: "fuse", 0x794c7630: "overlay",
+		0x12345678: "0x12345678",
+	} {
+		if got := typeOfMagic(magic); got != want {
+			t.Errorf("magic %#x is %q, want %q", magic, got, want)
+		}
+	}
+	for _, c := range [][3]string{
+		{"ext4", "ext2", "ext2"}, {"ext4", "ext3", "ext3"}, {"ext4", "ext4", "ext4"}, {"fuse", "fuse.sshfs", "fuse.sshfs"},
+		{"fuse", "fuse", "fuse"}, {"fuse", "fuseblk", "fuse"}, {"fuse", "virtiofs", "virtiofs"}, {"xfs", "", "xfs"},
+	} {
+		if got := refineType(c[0], c[1]); got != c[2] {
+			t.Errorf("%s mounted as %q is %q, want %q", c[0], c[1], got, c[2])
+		}
+	}
+}
+
+func TestTmpfsIsDescribedWithItsMount(t *testing.T) {
+	base := mountTmpfs(t, "size=64m,mode=700")
+	dir := filepath.Join(base, "a b\tc\\d#e")
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("src dir", dir, "tmpfs", unix.MS_NOATIME, "size=32m"); err != nil {
+		t.Skip(err)
+	}
+	defer func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	}()
+	o, err := openOutput(t.Context(), requestFor(filepath.Join(dir, "f.txt")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = o.close() }()
+	found := o.fileSystem()
+	if found.Type != "tmpfs" || found.MountPoint != dir || found.Device != "src dir" || found.FreeBytes != 32<<20 ||
+		found.BlockBytes != 4096 || !found.ExclusiveRename || !found.HardLinks || !found.Allocation {
+		t.Errorf("the file system is %+v", found)
+	}
+	wantNames(t, dir)
+}
+
+func TestModeOfTheFileIsTheUmasks(t *testing.T) {
+	// The umask belongs to the process, so nothing else may create files meanwhile; tests of this package do not run in parallel.
+	for _, mask := range []int{0o022, 0o027, 0o077, 0o002} {
+		t.Run(fmt.Sprintf("%03o", mask), func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "f.txt")
+			o, err := openOutput(t.Context(), requestFor(path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = o.close() }()
+			old := unix.Umask(mask)
+			err = o.claim(t.Context(), testTerms())
+			unix.Umask(old)
+			if err != nil {
+				t.Fatal(err)
+			}
+			writeFifteen(t, o)
+			if _, err := o.publish(); err != nil {
+				t.Fatal(err)
+			}
+			info, err := os.Stat(path)
+			if err != nil || info.Mode().Perm() != os.FileMode(0o666&^mask) {
+				t.Errorf("the mode is %v, %v", info.Mode(), err)
+			}
+		})
+	}
+}
+
+func TestACancelledClaimLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	o, err := openOutput(t.Context(), requestFor(filepath.Join(dir, "f.txt")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = o.close() }()
+	ctx, cancel := contextWithCause(t)
+	cause := errors.New("interrupted")
+	cancel(cause)
+	if err := o.claim(ctx, testTerms()); err != cause { //nolint:errorlint // the cause itself, as it was given
+		t.Errorf("the claim ended with %v, want the cause", err)
+	}
+	wantNames(t, dir)
+}
+
+func TestAFileBeyondTheProcessesLimitIsRefusedWithTheLimit(t *testing.T) {
+	var old unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &old); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 1 << 20, Max: old.Max}); err != nil {
+		t.Skip(err)
+	}
+	defer func() {
+		if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &old); err != nil {
+			t.Error(err)
+		}
+	}()
+	dir := t.TempDir()
+	wantOpenRefused(t, randomRequest(filepath.Join(dir, "f.bin"), 1<<20+1), KindSpace,
+		"EFBIG", "needed 1048577 bytes", "(RLIMIT_FSIZE) is 1048576 bytes", "ulimit -f", "--size=1048576")
+	o := claimedOutput(t, randomRequest(filepath.Join(dir, "f.bin"), 1<<20))
+	if err := o.abandon(); err != nil {
+		t.Fatal(err)
+	}
+	// The limit that comes after the check: SIGXFSZ is ignored, so it is an error and not the end of the process.
+	late, err := openOutput(t.Context(), randomRequest(filepath.Join(dir, "g.bin"), 1<<20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = late.close() }()
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 1 << 19, Max: old.Max}); err != nil {
+		t.Fatal(err)
+	}
+	wantFailure(t, late.claim(t.Context(), testTerms()), KindSpace, "EFBIG", "RLIMIT_FSIZE", "--size=524288")
+	wantNames(t, dir)
+}
+
+func TestEnvironmentSaysWhereTheRunTookPlace(t *testing.T) {
+	o := claimedOutput(t, requestFor(filepath.Join(t.TempDir(), "f.txt")))
+	e := readEnvironment(o.fileSystem())
+	if e.Host == "" || e.OS != "linux" || e.Arch == "" || e.Kernel == "" || e.CPUs < 1 || e.MemoryBytes < 64<<20 || e.Device == "" {
+		t.Errorf("the environment is %+v", e)
+	}
+	if e.DirtyRatio == 0 && e.DirtyBytes == 0 {
+		t.Errorf("neither a ratio nor a number of dirty bytes is in force: %+v", e)
+	}
+	if e.FileSystem.Type == "" || e.FileSystem.FreeBytes == 0 {
+		t.Errorf("the file system is %+v", e.FileSystem)
+	}
+}
