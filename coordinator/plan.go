@@ -14,7 +14,8 @@ const (
 	grainWishBytes      = 4 << 20  // the default stripe of parallel file systems
 	blockMaxBytes       = 64 << 20 // a preferred I/O size beyond this is not taken for an alignment
 	extentWishBytes     = 64 << 20
-	extentsPerThreadMin = 4 // fewer, and one slow extent is a large part of the run
+	extentsPerThreadMin = 4       // fewer, and one slow extent is a large part of the run
+	extentsMax          = 1 << 20 // a run holds a few words for each; larger files get larger extents
 )
 
 // A run, a resume and a repair are the same to the planner: a set of missing extents of a file of sizeBytes.
@@ -42,7 +43,8 @@ type policy struct {
 //
 // No two writers ever share a page: two hosts that share a page of one file on a network file system overwrite each
 // other with stale bytes, and both get success. So the grain is a multiple of every alignment. It is 4 MiB or more,
-// and less only where a small file or a small wished extent would otherwise leave threads without work.
+// and less only where a small file or a small wished extent would otherwise leave threads without work. Extents are larger
+// than wished where there would be more of them than a run can hold: the largest file has a million.
 func newPolicy(sizeBytes, wishBytes int64, threads int, alignments ...int64) policy {
 	floor := grainFloor(alignments)
 	extent := wishBytes
@@ -50,6 +52,7 @@ func newPolicy(sizeBytes, wishBytes int64, threads int, alignments ...int64) pol
 		share := sizeBytes / int64(max(threads, 1)*extentsPerThreadMin)
 		extent = min(extentWishBytes, max(share, 1))
 	}
+	extent = max(extent, sizeBytes/extentsMax+1)
 	grain := min(roundUp(grainWishBytes, floor), roundUp(extent, floor))
 	return policy{grainBytes: grain, extentBytes: roundUp(extent, grain)}
 }

@@ -68,7 +68,8 @@ func TestPolicyKeepsEveryAlignmentAndThread(t *testing.T) {
 		{"block of 16 MiB", 1 << 40, 0, 1, []int64{16 << 20}, policy{16 << 20, 64 << 20}},
 		{"absurd block", 1 << 40, 0, 1, []int64{1 << 40}, policy{4 << 20, 64 << 20}},
 		{"wish is rounded up to the grain", 1 << 40, 5 << 20, 1, nil, policy{4 << 20, 8 << 20}},
-		{"wish below the grain", 1 << 40, 1, 1, nil, policy{64 << 10, 64 << 10}},
+		{"wish below the grain", 1 << 30, 1, 1, nil, policy{64 << 10, 64 << 10}},
+		{"at most a million extents", math.MaxInt64, 64 << 10, 1, nil, policy{4 << 20, 8 << 40}},
 	} {
 		if got := newPolicy(c.size, c.wish, c.threads, c.alignments...); got != c.want {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
