@@ -83,7 +83,8 @@ func (l *ledger) beginFlush(name domain) flushBatch {
 	return b
 }
 
-// endFlush takes a flush's verdict: durable tells which of what the batch covers was flushed without an error.
+// endFlush takes a flush's verdict: durable tells which of what the batch covers was flushed without an error. What was
+// taken back from its worker meanwhile stays pending, although it is durable: it was promised to somebody else.
 //
 // With an error nothing may be believed that was written since the last good flush began, and that is all that waits:
 // what came before is durable. A first half that was written back with this very error may belong to an extent that is
@@ -96,8 +97,9 @@ func (l *ledger) endFlush(b flushBatch, durable func(covered) bool, fault error)
 	d.flushing = false
 	var acts actions
 	for _, c := range b.covers {
-		if durable(c) && !l.entries[c.entry].done {
+		if durable(c) && l.waitingAttempt(c.mark) != nil {
 			acts.add(l.finish(c.entry))
+			acts.durable = append(acts.durable, c.extent)
 		}
 	}
 	if fault != nil {

@@ -72,8 +72,8 @@ func (d *dispatcher) flushEnded(b flushBatch, h *hand, f flushed, now time.Time)
 		return
 	}
 	acts := d.ledger.endFlush(b, f.durable, f.fault)
-	if len(f.extents) > 0 {
-		d.emit(BatchDurable{Extents: f.extents, Bytes: lengthOf(f.extents), Flush: f.took})
+	if len(acts.durable) > 0 {
+		d.emit(BatchDurable{Extents: acts.durable, Bytes: lengthOf(acts.durable), Flush: f.took})
 	}
 	if f.fault != nil {
 		d.emit(FlushFailed{Extents: b.without(f.durable), Err: f.fault})

@@ -103,12 +103,14 @@ type dropped struct {
 type actions struct {
 	cancel  []streamID // streams whose answers nobody waits for any more
 	dropped []dropped
-	fatal   error // the run cannot succeed
+	durable []layout.Extent // by the flush that ended
+	fatal   error           // the run cannot succeed
 }
 
 func (a *actions) add(b actions) {
 	a.cancel = append(a.cancel, b.cancel...)
 	a.dropped = append(a.dropped, b.dropped...)
+	a.durable = append(a.durable, b.durable...)
 	if a.fatal == nil {
 		a.fatal = b.fatal
 	}
@@ -196,7 +198,15 @@ func (l *ledger) tooDirty(worker string) bool {
 
 func (l *ledger) pendingN() int { return len(l.entries) - l.fresh + len(l.returned) }
 
-// takePending takes extents for one stream: about 64 MiB, and never more than half of an even share of what is left.
+// streamBytes is about how much one stream is given: little beside a batch, because it adds to what waits for a flush.
+func (l *ledger) streamBytes() int64 {
+	if l.rules.flushed == flushNever {
+		return streamWishBytes
+	}
+	return min(streamWishBytes, l.rules.batchBytes/4)
+}
+
+// takePending takes extents for one stream, never more than half of an even share of what is left.
 func (l *ledger) takePending(threads int) []int {
 	share := max(1, l.pendingN()/(2*max(threads, 1)))
 	var chosen []int
@@ -206,7 +216,7 @@ func (l *ledger) takePending(threads int) []int {
 		if n := len(l.returned); n > 0 {
 			i = l.returned[n-1]
 		}
-		if bytes += l.entries[i].extent.Len; len(chosen) > 0 && bytes > streamWishBytes {
+		if bytes += l.entries[i].extent.Len; len(chosen) > 0 && bytes > l.streamBytes() {
 			break
 		}
 		if n := len(l.returned); n > 0 {
@@ -295,12 +305,9 @@ func (l *ledger) own(e *entry, worker string) {
 // finish ends an extent's life: it is durable, or written where nothing is flushed. Every attempt at it is over.
 func (l *ledger) finish(i int) actions {
 	e := &l.entries[i]
-	assert(!e.done, "an extent is done once")
+	assert(!e.done && len(e.attempts) > 0, "an extent is done once, by an attempt that lives")
 	e.done = true
 	l.doneN++
-	if len(e.attempts) == 0 { // it had come back, but a flush that covers it was under way
-		l.returned = slices.DeleteFunc(l.returned, func(r int) bool { return r == i })
-	}
 	var acts actions
 	for len(e.attempts) > 0 {
 		acts.cancel = append(acts.cancel, l.detach(i, 0)...)
