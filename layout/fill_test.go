@@ -149,18 +149,12 @@ func TestB26TinyFilesAreConsistent(t *testing.T) {
 
 func TestFillAtEveryPowerOfTenEqualsTheReference(t *testing.T) {
 	for name, rules := range ruleSets(t) {
-		ref := newReference(rules[:min(len(rules), 12)])
+		ref := newReference(rules[:min(len(rules), 16)])
 		t.Run(name, func(t *testing.T) {
-			n, err := layout.LargestN(ref.rules, layout.MaxBytes)
-			if err != nil {
-				t.Fatal(err)
-			}
-			l := mustNew(t, layout.Spec{N: n, Rules: ref.rules})
+			l, n := largest(t, ref.rules)
 			for edge := int64(10); edge <= n; edge *= 10 {
-				off := ref.size(edge - 1).Int64()
-				for _, from := range []int64{max(0, off-900), max(0, off-1), off, min(off+1, l.Size())} {
-					requireWindow(t, l, ref, from, int(min(1500, l.Size()-from)))
-				}
+				requireWindow(t, l, ref, max(1, edge-150), 3000)
+				requireWindow(t, l, ref, edge, 100)
 				if edge > n/10 {
 					break
 				}
@@ -171,33 +165,43 @@ func TestFillAtEveryPowerOfTenEqualsTheReference(t *testing.T) {
 
 func TestFillAtTheTopOfTheRangeEqualsTheReference(t *testing.T) {
 	for name, rules := range ruleSets(t) {
-		ref := newReference(rules[:min(len(rules), 12)])
+		ref := newReference(rules[:min(len(rules), 16)])
 		t.Run(name, func(t *testing.T) {
-			n, err := layout.LargestN(ref.rules, layout.MaxBytes)
-			if err != nil {
-				t.Fatal(err)
-			}
-			l := mustNew(t, layout.Spec{N: n, Rules: ref.rules})
+			l, n := largest(t, ref.rules)
 			if want := ref.size(n); want.Cmp(big.NewInt(l.Size())) != 0 {
 				t.Fatalf("size of n=%d: %d, want %s", n, l.Size(), want)
 			}
-			requireWindow(t, l, ref, l.Size()-3000, 3000)
-			requireWindow(t, l, ref, l.Size()/2, 3000)
+			requireWindow(t, l, ref, n-400, 5000)
+			requireWindow(t, l, ref, n/2, 50_000)
 		})
 	}
 }
 
-// requireWindow compares a window of the file with the reference, cut at an odd place, and around it nothing is touched.
-func requireWindow(t interface{ Fatalf(string, ...any) }, l *layout.Layout, ref *reference, off int64, length int) {
+// largest is the layout of the largest file of these rules.
+func largest(t *testing.T, rules []layout.Rule) (*layout.Layout, int64) {
+	t.Helper()
+	n, err := layout.LargestN(rules, layout.MaxBytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mustNew(t, layout.Spec{N: n, Rules: rules}), n
+}
+
+// requireWindow compares what is filled from somewhere in a record on with the reference. The window is cut at an odd
+// place, and around it nothing may be written.
+func requireWindow(t interface{ Fatalf(string, ...any) }, l *layout.Layout, ref *reference, record int64, length int) {
 	n, _ := l.Records()
-	want := ref.window(n, off, length)
-	got := bytes.Repeat([]byte{0xee}, length+64)
-	l.Fill(got[32:32+length/3], off)
-	l.Fill(got[32+length/3:32+length], off+int64(length/3))
-	requireEqual(t, fmt.Sprintf("n=%d offset=%d", n, off), got[32:32+length], want)
+	want, off := ref.window(n, record, length)
+	skip := min(len(want), int(record%7))
+	want, off = want[skip:], off+int64(skip)
+	got := bytes.Repeat([]byte{0xee}, len(want)+64)
+	part := len(want) / 3
+	l.Fill(got[32:32+part], off)
+	l.Fill(got[32+part:32+len(want)], off+int64(part))
+	requireEqual(t, fmt.Sprintf("n=%d, record %d, offset %d", n, record, off), got[32:32+len(want)], want)
 	guard := bytes.Repeat([]byte{0xee}, 32)
-	if !bytes.Equal(got[:32], guard) || !bytes.Equal(got[32+length:], guard) {
-		t.Fatalf("n=%d offset=%d length=%d: bytes outside the window were written", n, off, length)
+	if !bytes.Equal(got[:32], guard) || !bytes.Equal(got[32+len(want):], guard) {
+		t.Fatalf("n=%d, offset %d, %d bytes: bytes outside the window were written", n, off, len(want))
 	}
 }
 
@@ -251,16 +255,16 @@ func FuzzFill(f *testing.F) {
 	f.Add([]byte{2, 1, 0, 64, 4, 1, 0, 65}, uint64(1e9), uint64(7e8), uint16(3000))
 	f.Add([]byte{}, uint64(1e18), uint64(1e18), uint16(100))
 	f.Add([]byte{0, 1, 0, 16}, uint64(1<<62), uint64(1<<62), uint16(65535))
-	f.Add([]byte{255, 252, 7, 40, 254, 252, 9, 41}, uint64(1e12), uint64(9e12), uint16(20000))
-	f.Fuzz(func(t *testing.T, data []byte, n, off uint64, length uint16) {
+	f.Add([]byte{255, 252, 7, 40, 254, 252, 9, 41}, uint64(1e12), uint64(9e11), uint16(20000))
+	f.Fuzz(func(t *testing.T, data []byte, n, record uint64, length uint16) {
 		ref := newReference(fuzzRules(data))
 		most, err := layout.LargestN(ref.rules, layout.MaxBytes)
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := mustNew(t, layout.Spec{N: int64(n % uint64(most+1)), Rules: ref.rules})
-		at := int64(off % uint64(l.Size()+1))
-		requireWindow(t, l, ref, at, int(min(int64(length), l.Size()-at)))
+		records := 1 + int64(n%uint64(most))
+		l := mustNew(t, layout.Spec{N: records, Rules: ref.rules})
+		requireWindow(t, l, ref, 1+int64(record%uint64(records)), int(length))
 	})
 }
 

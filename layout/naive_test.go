@@ -33,37 +33,50 @@ func naiveFile(n int64, rules []layout.Rule) []byte {
 }
 
 // reference is the file's size by another way than the package's: inclusion and exclusion over every subset of the
-// rules as they are, in big integers, with nothing merged, pruned or tabulated.
+// rules as they are, with nothing merged or tabulated, and big integers where a product could overflow.
 type reference struct {
 	rules   []layout.Rule
 	subsets []subset
 }
 
 type subset struct {
-	sign int64
-	lcm  *big.Int
+	odd bool // an odd number of rules
+	lcm uint64
 }
 
 func newReference(rules []layout.Rule) *reference {
-	ref := &reference{rules: rules, subsets: []subset{{1, big.NewInt(1)}}}
+	ref := &reference{rules: rules, subsets: []subset{{lcm: 1}}}
 	for _, r := range rules {
 		for _, s := range ref.subsets {
-			d := big.NewInt(r.Divisor)
-			g := new(big.Int).GCD(nil, nil, s.lcm, d)
-			l := new(big.Int).Mul(s.lcm, d)
-			ref.subsets = append(ref.subsets, subset{-s.sign, l.Div(l, g)})
+			a, d := new(big.Int).SetUint64(s.lcm), big.NewInt(r.Divisor)
+			l := new(big.Int).Mul(a, d)
+			l.Div(l, new(big.Int).GCD(nil, nil, a, d))
+			if l.IsInt64() { // of larger ones there is no multiple
+				ref.subsets = append(ref.subsets, subset{!s.odd, l.Uint64()})
+			}
 		}
 	}
 	return ref
 }
 
-func (ref *reference) numbers(x *big.Int) *big.Int {
-	sum := new(big.Int)
+// numbers is how many of the records 1 to x no rule divides.
+func (ref *reference) numbers(x int64) *big.Int {
+	var even, odd big.Int
+	var q, part big.Int
+	var parts [2]uint64
 	for _, s := range ref.subsets {
-		q := new(big.Int).Div(x, s.lcm)
-		sum.Add(sum, q.Mul(q, big.NewInt(s.sign)))
+		i, sum := 0, &even
+		if s.odd {
+			i, sum = 1, &odd
+		}
+		if parts[i] += uint64(x) / s.lcm; parts[i] > 1<<63 { // each summand is less
+			sum.Add(sum, part.SetUint64(parts[i]))
+			parts[i] = 0
+		}
 	}
-	return sum
+	even.Add(&even, q.SetUint64(parts[0]))
+	odd.Add(&odd, q.SetUint64(parts[1]))
+	return new(big.Int).Sub(&even, &odd)
 }
 
 // size is the number of bytes of the records 1 to n.
@@ -72,23 +85,20 @@ func (ref *reference) size(n int64) *big.Int {
 	for _, r := range ref.rules {
 		sum.Add(sum, new(big.Int).Mul(big.NewInt(n/r.Divisor), big.NewInt(int64(len(r.Word)))))
 	}
-	one, ten := big.NewInt(1), big.NewInt(10)
-	for low, d := big.NewInt(1), int64(1); low.Cmp(big.NewInt(n)) <= 0; d++ {
-		next := new(big.Int).Mul(low, ten)
-		high := new(big.Int).Sub(next, one)
-		if high.Cmp(big.NewInt(n)) > 0 {
-			high = big.NewInt(n)
+	for low, d := int64(1), int64(1); low <= n && d <= 19; low, d = low*10, d+1 {
+		high := n
+		if d < 19 && low*10-1 < n {
+			high = low*10 - 1
 		}
 		count := ref.numbers(high)
-		count.Sub(count, ref.numbers(new(big.Int).Sub(low, one)))
+		count.Sub(count, ref.numbers(low-1))
 		sum.Add(sum, count.Mul(count, big.NewInt(d)))
-		low = next
 	}
 	return sum
 }
 
-// window is the bytes [off, off+length) of the file of n records, found by bisection of size.
-func (ref *reference) window(n, off int64, length int) []byte {
+// recordAt is the record that holds the byte at off, by bisection of size.
+func (ref *reference) recordAt(n, off int64) int64 {
 	lo, hi := int64(1), n
 	for lo < hi {
 		mid := lo + (hi-lo)/2
@@ -98,10 +108,17 @@ func (ref *reference) window(n, off int64, length int) []byte {
 			lo = mid + 1
 		}
 	}
-	skip := int(off - ref.size(lo-1).Int64())
-	var b []byte
-	for ; len(b) < skip+length && lo <= n; lo++ {
-		b = append(b, naiveLine(lo, ref.rules)...)
+	return lo
+}
+
+// window is at most length bytes from the beginning of a record on, and where they begin.
+func (ref *reference) window(n, record int64, length int) (text []byte, off int64) {
+	off = ref.size(record - 1).Int64()
+	for ; len(text) < length && record <= n; record++ {
+		text = append(text, naiveLine(record, ref.rules)...)
+		if record == n {
+			break
+		}
 	}
-	return b[skip : skip+length]
+	return text[:min(len(text), length)], off
 }

@@ -24,9 +24,6 @@ func newRecords(rules []Rule, n int64) (*records, error) {
 	if n < 0 {
 		return nil, errors.New("the number of records is negative")
 	}
-	if n > MaxRecords {
-		return nil, &LimitError{Quantity: "n", Value: n, Max: MaxRecords, Reason: "the record behind the last must have a number"}
-	}
 	if err := checkRules(rules); err != nil {
 		return nil, err
 	}
@@ -37,6 +34,9 @@ func newRecords(rules []Rule, n int64) (*records, error) {
 	buckets, err := newBuckets(form, n)
 	if err != nil {
 		return nil, err
+	}
+	if n > MaxRecords {
+		return nil, &LimitError{Quantity: "n", Value: n, Max: MaxRecords, Reason: "the record behind the last must have a number"}
 	}
 	r := &records{n: n, buckets: buckets, fillers: make([]func() filler, len(buckets))}
 	for i := range buckets {
