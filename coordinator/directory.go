@@ -28,16 +28,13 @@ func (f fileFacts) regular() bool { return f.kind == 0 }
 
 // bare strips the path that package os adds to errors: the caller's Failure names it already.
 func bare(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err
 	}
-	var link *os.LinkError
-	if errors.As(err, &link) {
+	if link, ok := errors.AsType[*os.LinkError](err); ok {
 		return link.Err
 	}
-	var call *os.SyscallError
-	if errors.As(err, &call) {
+	if call, ok := errors.AsType[*os.SyscallError](err); ok {
 		return call.Err
 	}
 	return err

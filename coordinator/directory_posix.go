@@ -80,9 +80,9 @@ func statFile(f *os.File) (fileFacts, error) {
 
 func factsOf(st *unix.Stat_t) fileFacts {
 	f := fileFacts{
-		id:    fileID{device: uint64(st.Dev), inode: st.Ino},
+		id:    fileID{device: uint64(st.Dev), inode: st.Ino}, //nolint:unconvert // int32 on darwin
 		size:  st.Size,
-		links: uint64(st.Nlink),
+		links: uint64(st.Nlink), //nolint:unconvert // uint32 on linux/arm64, uint16 on darwin
 		mine:  int(st.Uid) == os.Geteuid(),
 	}
 	switch st.Mode & unix.S_IFMT {
@@ -152,8 +152,8 @@ func retryEINTR(call func() error) error {
 
 // errnoName is the symbol of the system's error within err, or nothing.
 func errnoName(err error) string {
-	var errno unix.Errno
-	if !errors.As(err, &errno) {
+	errno, ok := errors.AsType[unix.Errno](err)
+	if !ok {
 		return ""
 	}
 	return unix.ErrnoName(errno)

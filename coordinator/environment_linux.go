@@ -22,7 +22,7 @@ func memoryBytes() int64 {
 	if err := unix.Sysinfo(&info); err != nil {
 		return 0
 	}
-	return int64(uint64(info.Totalram) * uint64(info.Unit))
+	return int64(info.Totalram * uint64(info.Unit))
 }
 
 // addPlatform reads the limits of dirty pages, of which a ratio or a number of bytes is in force and the other zero

@@ -33,8 +33,8 @@ func describeFileSystem(d *directory) (heldFileSystem, error) {
 	if err := retryEINTR(func() error { return unix.Fstat(d.fd(), &stat) }); err != nil {
 		return heldFileSystem{}, err
 	}
-	held.BlockBytes = int64(stat.Blksize)
-	if m, ok := mountOf(d, uint64(stat.Dev)); ok {
+	held.BlockBytes = int64(stat.Blksize) //nolint:unconvert // int32 on linux/arm64
+	if m, ok := mountOf(d, stat.Dev); ok {
 		held.MountPoint, held.MountOptions, held.Device = m.point, m.allOptions(), m.source
 		held.Type = refineType(held.Type, m.fsType)
 	}

@@ -155,8 +155,14 @@ func TestJournalNeverTakesAnExtentThatIsNotInTheFile(t *testing.T) {
 	h.sizeBytes = 100
 	header := appendRecord(nil, recordHeader, 1, encodeHeader(h))
 	for _, e := range []layout.Extent{
-		{Off: 0, Len: 0}, {Off: 0, Len: 101}, {Off: 100, Len: 1}, {Off: 99, Len: 2},
-		{Off: math.MaxInt64, Len: 1}, {Off: 1, Len: math.MaxInt64}, {Off: -1, Len: 1}, {Off: 0, Len: -1},
+		{Off: 0, Len: 0},
+		{Off: 0, Len: 101},
+		{Off: 100, Len: 1},
+		{Off: 99, Len: 2},
+		{Off: math.MaxInt64, Len: 1},
+		{Off: 1, Len: math.MaxInt64},
+		{Off: -1, Len: 1},
+		{Off: 0, Len: -1},
 	} {
 		s := readJournal(appendRecord(bytes.Clone(header), recordDurable, 2, encodeExtents([]layout.Extent{e})))
 		if len(s.durable) != 0 || s.stopped == nil {

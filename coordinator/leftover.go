@@ -241,7 +241,7 @@ func (o *output) sweep() {
 			continue
 		}
 		for _, name := range r.probes {
-			o.removeMine(name)
+			_ = o.removeMine(name)
 		}
 		if r.staging != "" && r.facts.size > 0 && !r.facts.id.same(final.id) {
 			continue // content without a journal: whose, nobody can say

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"gigafizz/layout"
 )
@@ -328,24 +330,29 @@ func inParallel[T any](items []T, f func(T) error) []error {
 
 func TestARivalThatNeitherGoesOnNorGivesWayIsNotWaitedForForever(t *testing.T) {
 	dir := memoryDir(t)
-	path := filepath.Join(dir, "f.txt")
-	o, err := openOutput(t.Context(), requestFor(path))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = o.close() }()
-	// A stopped process: a locked journal without a header.
-	f, err := os.Create(filepath.Join(dir, ".f.txt."+strings.Repeat("0", 32)+".journal.1"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = f.Close() }()
-	if state, err := tryLock(f); state != lockFree || err != nil {
-		t.Skipf("no locks here: %v, %v", state, err)
-	}
-	err = o.claim(t.Context(), testTerms())
-	wantFailure(t, err, KindRefused, "neither goes on nor gives way")
-	wantNames(t, dir, ".f.txt.ID.journal.1")
+	synctest.Test(t, func(t *testing.T) {
+		o, err := openOutput(t.Context(), requestFor(filepath.Join(dir, "f.txt")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = o.close() }()
+		// A stopped process: a locked journal without a header.
+		f, err := os.Create(filepath.Join(dir, ".f.txt."+strings.Repeat("0", 32)+".journal.1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = f.Close() }()
+		if state, err := tryLock(f); state != lockFree || err != nil {
+			t.Skipf("no locks here: %v, %v", state, err)
+		}
+		began := time.Now()
+		err = o.claim(t.Context(), testTerms())
+		wantFailure(t, err, KindRefused, "neither goes on nor gives way")
+		if waited := time.Since(began); waited > contendPause*contendAttempts {
+			t.Errorf("it was waited for %v", waited)
+		}
+		wantNames(t, dir, ".f.txt.ID.journal.1")
+	})
 }
 
 // TestAJobWhoseStagingFileIsSweptBeforeItsJournalIsSeenGivesWay holds a claim at the contest by a rival that says nothing,

@@ -143,8 +143,14 @@ func TestFileSystemsAreNamedByTheirMagicNumbers(t *testing.T) {
 		}
 	}
 	for _, c := range [][3]string{
-		{"ext4", "ext2", "ext2"}, {"ext4", "ext3", "ext3"}, {"ext4", "ext4", "ext4"}, {"fuse", "fuse.sshfs", "fuse.sshfs"},
-		{"fuse", "fuse", "fuse"}, {"fuse", "fuseblk", "fuse"}, {"fuse", "virtiofs", "virtiofs"}, {"xfs", "", "xfs"},
+		{"ext4", "ext2", "ext2"},
+		{"ext4", "ext3", "ext3"},
+		{"ext4", "ext4", "ext4"},
+		{"fuse", "fuse.sshfs", "fuse.sshfs"},
+		{"fuse", "fuse", "fuse"},
+		{"fuse", "fuseblk", "fuse"},
+		{"fuse", "virtiofs", "virtiofs"},
+		{"xfs", "", "xfs"},
 	} {
 		if got := refineType(c[0], c[1]); got != c[2] {
 			t.Errorf("%s mounted as %q is %q, want %q", c[0], c[1], got, c[2])

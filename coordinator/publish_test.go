@@ -15,17 +15,21 @@ func TestAFileThatAppearsUnderTheFinalNameInMidRunIsKept(t *testing.T) {
 		word     string
 		check    func(t *testing.T, path string)
 	}{
-		{"a file", ExistingRefuse, func(path string) error { return os.WriteFile(path, []byte("precious"), 0o666) }, "exists",
-			func(t *testing.T, path string) { wantContent(t, path, "precious") }},
+		{
+			"a file", ExistingRefuse, func(path string) error { return os.WriteFile(path, []byte("precious"), 0o666) }, "exists",
+			func(t *testing.T, path string) { wantContent(t, path, "precious") },
+		},
 		{"a directory", ExistingRefuse, func(path string) error { return os.Mkdir(path, 0o777) }, "is a directory", nil},
 		{"a directory, to be replaced", ExistingReplace, func(path string) error { return os.Mkdir(path, 0o777) }, "is a directory", nil},
 		{"a link", ExistingRefuse, func(path string) error { return os.Symlink("/etc/passwd", path) }, "symbolic link", nil},
-		{"a link, to be replaced", ExistingReplace, func(path string) error { return os.Symlink("/etc/passwd", path) }, "symbolic link",
+		{
+			"a link, to be replaced", ExistingReplace, func(path string) error { return os.Symlink("/etc/passwd", path) }, "symbolic link",
 			func(t *testing.T, path string) {
 				if to, err := os.Readlink(path); to != "/etc/passwd" || err != nil {
 					t.Errorf("the link is %q, %v", to, err)
 				}
-			}},
+			},
+		},
 		{"a dangling link", ExistingRefuse, func(path string) error { return os.Symlink("nothing", path) }, "symbolic link", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
