@@ -11,7 +11,8 @@ import (
 
 // regionBytes is the length of a mapped region. A whole file is not mapped: the page table of 9.4 TB alone takes 18 GB,
 // and some arm64 kernels have less address space than that. Regions of 64 MiB cost a mapping and an unmapping for each
-// extent of the default length, which BenchmarkPut cannot tell from one mapping of everything.
+// extent of the default length, which cannot be told from one mapping of everything: 7 passes over a fresh 256 MiB took
+// 0.55 s of CPU both ways, making the files included.
 const regionBytes = 64 << 20
 
 // mappedMax is how many regions stay mapped between stores. A goroutine goes through a region window by window and
