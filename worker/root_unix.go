@@ -32,5 +32,5 @@ func linkCount(_ *os.File, info fs.FileInfo) (uint64, error) {
 	if !ok {
 		return 0, errors.ErrUnsupported
 	}
-	return uint64(st.Nlink), nil //nolint:unconvert // narrower on other systems
+	return uint64(st.Nlink), nil
 }

@@ -12,9 +12,10 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"gigafizz/layout"
 	"gigafizz/worker/sinktest"
-	"golang.org/x/sys/unix"
 )
 
 // smallTmpfs mounts a tmpfs of sizeBytes bytes and returns where, and a function that gives it another size.

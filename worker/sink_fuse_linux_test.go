@@ -12,9 +12,10 @@ import (
 	"syscall"
 	"testing"
 
-	"gigafizz/worker/sinktest"
 	"github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"gigafizz/worker/sinktest"
 )
 
 // unwillingFile is a file of a FUSE file system that does less than it is asked for.

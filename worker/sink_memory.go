@@ -6,8 +6,9 @@ import (
 	"runtime"
 	"sync"
 
-	"gigafizz/layout"
 	"github.com/edsrzf/mmap-go"
+
+	"gigafizz/layout"
 )
 
 // memorySink is a target without any storage behind it: anonymous memory, reserved as a whole, of which pages come into

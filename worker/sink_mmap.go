@@ -7,8 +7,9 @@ import (
 	"fmt"
 	"os"
 
-	"gigafizz/layout"
 	"github.com/edsrzf/mmap-go"
+
+	"gigafizz/layout"
 )
 
 // mmapSink fills a private window and copies it into a shared mapping of the file. It copies because a store into the

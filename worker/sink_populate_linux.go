@@ -3,8 +3,9 @@ package worker
 import (
 	"errors"
 
-	"gigafizz/layout"
 	"golang.org/x/sys/unix"
+
+	"gigafizz/layout"
 )
 
 // adviseHuge asks for huge pages: filling fresh memory is then bound by the stores and not by page faults. Where the

@@ -8,9 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"gigafizz/layout"
 	"gigafizz/worker/sinktest"
-	"pgregory.net/rapid"
 )
 
 // A region is one byte here: what is tested is which regions are mapped, not what is in them.

@@ -10,9 +10,10 @@ import (
 	"syscall"
 	"testing"
 
-	"gigafizz/layout"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
+
+	"gigafizz/layout"
 )
 
 func mustLayout(t interface{ Fatal(args ...any) }, s layout.Spec) *layout.Layout {

@@ -19,8 +19,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"gigafizz/layout"
 	"go.uber.org/goleak"
+
+	"gigafizz/layout"
 )
 
 // Sink has the methods of worker.Sink. A sink that is an io.ReaderAt too has its content checked as well.
