@@ -203,7 +203,7 @@ func TestARepeatedEmptyReadEndsTheVerification(t *testing.T) {
 }
 
 func TestFindingsEqualANaiveComparison(t *testing.T) {
-	l := compiled(t, fizz(400_000))
+	l := compiled(t, fizz(200_000))
 	good := make([]byte, l.Size())
 	l.Fill(good, 0)
 	rapid.Check(t, func(t *rapid.T) {

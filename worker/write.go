@@ -160,5 +160,9 @@ func (l *lease) lost() bool {
 	return l.over.Load()
 }
 
-// renew notes that progress was sent.
-func (l *lease) renew() { l.heard.Store(int64(time.Since(l.began))) }
+// renew notes that progress was sent, unless that took too long.
+func (l *lease) renew() {
+	if !l.lost() {
+		l.heard.Store(int64(time.Since(l.began)))
+	}
+}
