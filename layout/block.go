@@ -125,23 +125,24 @@ func stamp(text []byte, lines []uint16, d []byte) {
 	to := (*[runReach + stampMax]byte)(text)
 	switch len(d) {
 	case 1:
+		v := d[0]
 		for _, l := range lines {
-			to[l] = d[0]
+			to[l] = v
 		}
 	case 2:
 		v := binary.LittleEndian.Uint16(d)
 		for _, l := range lines {
-			binary.LittleEndian.PutUint16(to[int(l):int(l)+2], v)
+			binary.LittleEndian.PutUint16(to[l:], v)
 		}
 	case 4:
 		v := binary.LittleEndian.Uint32(d)
 		for _, l := range lines {
-			binary.LittleEndian.PutUint32(to[int(l):int(l)+4], v)
+			binary.LittleEndian.PutUint32(to[l:], v)
 		}
 	case 8:
 		v := binary.LittleEndian.Uint64(d)
 		for _, l := range lines {
-			binary.LittleEndian.PutUint64(to[int(l):int(l)+8], v)
+			binary.LittleEndian.PutUint64(to[l:], v)
 		}
 	}
 }

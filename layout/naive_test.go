@@ -97,20 +97,6 @@ func (ref *reference) size(n int64) *big.Int {
 	return sum
 }
 
-// recordAt is the record that holds the byte at off, by bisection of size.
-func (ref *reference) recordAt(n, off int64) int64 {
-	lo, hi := int64(1), n
-	for lo < hi {
-		mid := lo + (hi-lo)/2
-		if ref.size(mid).Cmp(big.NewInt(off)) > 0 {
-			hi = mid
-		} else {
-			lo = mid + 1
-		}
-	}
-	return lo
-}
-
 // window is at most length bytes from the beginning of a record on, and where they begin.
 func (ref *reference) window(n, record int64, length int) (text []byte, off int64) {
 	off = ref.size(record - 1).Int64()

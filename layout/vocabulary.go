@@ -69,11 +69,13 @@ func (v *vocabulary) everyRecord() bool {
 
 // period is the number of records after which the masks repeat, if it is at most limit.
 func (v *vocabulary) period(limit uint64) (uint64, bool) {
-	period, ok := uint64(1), true
+	period := uint64(1)
 	for _, m := range v.marks {
-		if period, ok = lcm(period, m.divisor, limit); !ok {
+		p, ok := lcm(period, m.divisor, limit)
+		if !ok {
 			return 0, false
 		}
+		period = p
 	}
 	return period, true
 }
