@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -50,7 +51,9 @@ func attend[E any](ctx context.Context, v voice[E], work func(ctx context.Contex
 		}
 		if err != nil {
 			cancel(err)
-			<-result
+			if failed := <-result; failed != nil && !errors.Is(failed, err) {
+				return failed // says more than that the work was told to end
+			}
 			return err
 		}
 	}

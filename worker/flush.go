@@ -1,8 +1,8 @@
 package worker
 
 import (
-	"cmp"
 	"slices"
+	"sort"
 
 	"gigafizz/layout"
 )
@@ -56,7 +56,7 @@ type accepted struct {
 // failedSequence is an extent whose bytes may not be believed, and what of it was not made durable since.
 type failedSequence struct {
 	sequence uint64
-	left     []layout.Extent
+	left     layout.Extents
 }
 
 // sequences is a range of sequences, both ends included.
@@ -121,7 +121,7 @@ func (s *flushState) endBadly(err error) []accepted {
 	s.err = err
 	failed := s.waiting
 	for _, a := range failed {
-		s.failed = append(s.failed, failedSequence{a.sequence, []layout.Extent{a.extent}})
+		s.failed = append(s.failed, failedSequence{a.sequence, layout.NewExtents(a.extent)})
 	}
 	s.waiting = nil
 	return failed
@@ -132,14 +132,29 @@ func (s *flushState) replace(flushed []accepted) {
 	if len(s.failed) == 0 {
 		return
 	}
-	durable := union(flushed)
-	kept := s.failed[:0]
-	for _, f := range s.failed {
-		if f.left = subtract(f.left, durable); len(f.left) > 0 {
-			kept = append(kept, f)
-		}
+	all := make([]layout.Extent, len(flushed))
+	for i, a := range flushed {
+		all[i] = a.extent
 	}
-	s.failed = kept
+	durable := layout.NewExtents(all...)
+	s.failed = slices.DeleteFunc(s.failed, func(f failedSequence) bool { return durable.Contains(f.span()) })
+	for i, f := range s.failed {
+		s.failed[i].left = f.left.Minus(meeting(durable, f.span()))
+	}
+	s.failed = slices.DeleteFunc(s.failed, func(f failedSequence) bool { return len(f.left) == 0 })
+}
+
+// span is from the first to the last byte that is left.
+func (f failedSequence) span() layout.Extent {
+	first, last := f.left[0], f.left[len(f.left)-1]
+	return layout.Extent{Off: first.Off, Len: last.End() - first.Off}
+}
+
+// meeting is the part of a set that may have bytes of e: a whole file may have been flushed at once.
+func meeting(set layout.Extents, e layout.Extent) layout.Extents {
+	first := sort.Search(len(set), func(i int) bool { return set[i].End() > e.Off })
+	end := sort.Search(len(set), func(i int) bool { return set[i].Off >= e.End() })
+	return set[first:end]
 }
 
 // verdict says what holds now.
@@ -161,38 +176,4 @@ func appendSequence(ranges []sequences, sequence uint64) []sequences {
 		return ranges
 	}
 	return append(ranges, sequences{sequence, sequence})
-}
-
-// union is the bytes of all extents, as extents in ascending order with gaps between them.
-func union(all []accepted) []layout.Extent {
-	sorted := slices.Clone(all)
-	slices.SortFunc(sorted, func(a, b accepted) int { return cmp.Compare(a.extent.Off, b.extent.Off) })
-	var u []layout.Extent
-	for _, a := range sorted {
-		if n := len(u); n > 0 && a.extent.Off <= u[n-1].End() {
-			u[n-1].Len = max(u[n-1].End(), a.extent.End()) - u[n-1].Off
-			continue
-		}
-		u = append(u, a.extent)
-	}
-	return u
-}
-
-// subtract is the bytes of left that are not in minus, which is a union.
-func subtract(left, minus []layout.Extent) []layout.Extent {
-	var rest []layout.Extent
-	for _, e := range left {
-		i, _ := slices.BinarySearchFunc(minus, e.Off, func(m layout.Extent, off int64) int { return cmp.Compare(m.End(), off+1) })
-		off := e.Off
-		for ; i < len(minus) && minus[i].Off < e.End(); i++ {
-			if minus[i].Off > off {
-				rest = append(rest, layout.Extent{Off: off, Len: minus[i].Off - off})
-			}
-			off = minus[i].End()
-		}
-		if off < e.End() {
-			rest = append(rest, layout.Extent{Off: off, Len: e.End() - off})
-		}
-	}
-	return rest
 }

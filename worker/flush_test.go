@@ -314,25 +314,3 @@ func TestNothingIsCalledDurableThatTheDiskDoesNotHave(t *testing.T) {
 		t.Error("nothing became durable, so nothing was shown")
 	}
 }
-
-func TestSubtractEqualsByteByByte(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var all []accepted
-		for range rapid.IntRange(0, 6).Draw(t, "minus") {
-			all = append(all, accepted{extent: drawExtent(t)})
-		}
-		left := []layout.Extent{{Off: 0, Len: 2}, {Off: 3, Len: 6}}
-		minus := union(all)
-		got := subtract(left, minus)
-		for off := range int64(12) {
-			want := holds(left, off) && !slices.ContainsFunc(all, func(a accepted) bool { return holds([]layout.Extent{a.extent}, off) })
-			if holds(got, off) != want {
-				t.Fatalf("%v without %v is %v: wrong at %d", left, minus, got, off)
-			}
-		}
-	})
-}
-
-func holds(all []layout.Extent, off int64) bool {
-	return slices.ContainsFunc(all, func(e layout.Extent) bool { return e.Off <= off && off < e.End() })
-}

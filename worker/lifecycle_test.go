@@ -54,14 +54,17 @@ func TestTheFirstExtentThatFailsEndsTheStreamAndEarlierReceiptsStand(t *testing.
 		{errUnbacked, codes.DataLoss, ""},
 	} {
 		t.Run(test.err.Error(), func(t *testing.T) {
-			r := startRig(t, breaking(sinktest.Rule{Op: sinktest.OpPut, Extent: layout.Extent{Off: 1 << 20, Len: 1}, Nth: 1,
-				Err: &sinkError{op: "pwrite", extent: layout.Extent{Off: 1 << 20, Len: 99}, err: test.err}}))
+			second := layout.Extent{Off: 1 << 20, Len: 99}
+			failed := &sinkError{op: "pwrite", extent: second, err: test.err}
+			r := startRig(t, breaking(sinktest.Rule{Op: sinktest.OpPut, Extent: second, Nth: 1, Err: failed}))
 			j, l := r.job(pb.Sink_SINK_PWRITE, 500_000)
 			extents := cut(l, 1<<20)
 			got, err := r.write(writeRequest(j, extents...))
 			f := wantCode(t, err, test.code)
-			want := &pb.Failure{Operation: "pwrite", Path: "out/part", Extent: &pb.Extent{OffsetBytes: 1 << 20, LengthBytes: 99},
-				Errno: test.errno, Message: f.Message, HostName: r.worker.self.hostName}
+			want := &pb.Failure{
+				Operation: "pwrite", Path: "out/part", Extent: encodeExtent(second),
+				Errno: test.errno, Message: f.Message, HostName: r.worker.self.hostName,
+			}
 			if diff := cmp.Diff(want, f, protocmp.Transform()); diff != "" {
 				t.Errorf("failure (-want +got):\n%s", diff)
 			}
@@ -350,8 +353,8 @@ func TestCloseWaitsForTheWriterAndThenClosesTheSink(t *testing.T) {
 		}
 	}
 	select {
-	case <-ended:
-		t.Error("Close returned while a writer was inside a window")
+	case err := <-ended:
+		t.Errorf("Close returned (%v) while a writer was inside a window", err)
 	case <-closed:
 		t.Error("closed while a writer was inside a window")
 	default:
@@ -422,18 +425,18 @@ func TestManyWritersFlushesAndAttemptsAtOnce(t *testing.T) {
 type fakeStream struct {
 	grpc.ServerStream
 
-	ctx  context.Context
+	ctx  func() context.Context
 	sent chan *pb.WriteResponse
 }
 
-func (s *fakeStream) Context() context.Context { return s.ctx }
+func (s *fakeStream) Context() context.Context { return s.ctx() }
 
 func (s *fakeStream) Send(m *pb.WriteResponse) error {
 	select {
 	case s.sent <- m:
 		return nil
-	case <-s.ctx.Done():
-		return s.ctx.Err()
+	case <-s.ctx().Done():
+		return s.ctx().Err()
 	}
 }
 
@@ -465,7 +468,7 @@ func inBubble(t *testing.T, check func(b *bubble)) {
 		m := writeRequest(jobFor(l, pb.Sink_SINK_NULL), layout.Extent{Len: l.Size()})
 		m.LeaseMs, m.ProgressIntervalMs = 10_000, 1000
 		ctx, cancel := context.WithCancel(t.Context())
-		stream := &fakeStream{ctx: ctx, sent: make(chan *pb.WriteResponse)}
+		stream := &fakeStream{ctx: func() context.Context { return ctx }, sent: make(chan *pb.WriteResponse)}
 		result := make(chan error, 1)
 		b.service, b.job, b.cancel, b.sent, b.result = service{worker: w}, m.Job, cancel, stream.sent, result
 		go func() { result <- b.service.Write(m, stream) }()

@@ -18,7 +18,11 @@ func cachedFile(t *testing.T, dir string) (*os.File, *pageCache) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { f.Close() })
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	if _, err := f.Write(bytes.Repeat([]byte("x"), 5<<20)); err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +94,11 @@ func TestB33TmpfsIsNeverReadPastTheCache(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
 	_, c := cachedFile(t, dir)
 	c.drop(wholeFile)
 	if c.path() != pathCached {

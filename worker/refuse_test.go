@@ -215,8 +215,7 @@ func TestNewRefusesWhatIsNoRoot(t *testing.T) {
 		{strings.Repeat("a", rootNameMax+1): t.TempDir()},
 	} {
 		if w, err := New(Config{Roots: roots}); err == nil {
-			t.Errorf("%v is taken", roots)
-			w.Close()
+			t.Errorf("%v is taken, and closed with %v", roots, w.Close())
 		}
 	}
 	if _, err := New(Config{Threads: -1}); err == nil {

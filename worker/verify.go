@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -35,8 +34,8 @@ type verifier struct {
 	cache  *pageCache    // nil: read through it
 	read   *atomic.Int64 // bytes so far
 	found  findings
-	want   []byte // what should be there; never handed to the reader
 	got    []byte // what was read
+	want   []byte // where the layout's bytes are made to compare; never handed to whoever reads
 }
 
 // source is what a verification reads from: the target, opened anew, so that nothing which a writer still holds in a
@@ -99,8 +98,8 @@ func newVerifier(l *layout.Layout, src source, read *atomic.Int64, tell func(bad
 		cache:  src.cache,
 		read:   read,
 		found:  findings{tell: tell},
-		want:   make([]byte, windowBytes),
 		got:    make([]byte, windowBytes),
+		want:   make([]byte, nullWindowBytes),
 	}
 }
 
@@ -118,7 +117,7 @@ func (v *verifier) verify(ctx context.Context, extents []layout.Extent) error {
 			}
 			off = piece.End()
 			if ended {
-				v.found.add(finding{extent: layout.Extent{Off: off, Len: e.End() - off}})
+				v.missing(layout.Extent{Off: off, Len: e.End() - off}, nil)
 				break
 			}
 		}
@@ -142,7 +141,7 @@ func (v *verifier) piece(ctx context.Context, piece layout.Extent) (ended bool, 
 		}
 		off = window.End()
 		if ended {
-			v.found.add(finding{extent: layout.Extent{Off: off, Len: piece.End() - off}})
+			v.missing(layout.Extent{Off: off, Len: piece.End() - off}, nil)
 			return true, nil
 		}
 		v.cache.check(window)
@@ -152,115 +151,69 @@ func (v *verifier) piece(ctx context.Context, piece layout.Extent) (ended bool, 
 
 // window reads one window and compares it. What an error hides of it is bad, and the next window is tried.
 func (v *verifier) window(e layout.Extent) (ended bool, err error) {
-	want, got := v.want[:e.Len], v.got[:e.Len]
+	got := v.got[:e.Len]
 	clear(got) // no earlier window may pass for this one, should a read claim more than it did
 	n, err := v.target.ReadAt(got, e.Off)
 	v.read.Add(int64(n))
-	v.layout.Fill(want, e.Off)
-	v.found.compare(e.Off, want[:n], got[:n])
-	if int64(n) == e.Len {
-		return false, nil
+	for m := range layout.Compare(v.layout, got[:n], e.Off, v.want) {
+		v.found.add(m, nil)
 	}
-	rest := finding{extent: layout.Extent{Off: e.Off + int64(n), Len: e.Len - int64(n)}, want: want[n:]}
+	rest := layout.Extent{Off: e.Off + int64(n), Len: e.Len - int64(n)}
 	switch {
+	case rest.Len == 0:
+		return false, nil
 	case err == nil:
-		return false, fmt.Errorf("read at offset %d: %w", rest.extent.Off, io.ErrNoProgress)
+		return false, fmt.Errorf("read at offset %d: %w", rest.Off, io.ErrNoProgress)
 	case errors.Is(err, io.EOF):
-		v.found.add(rest)
+		v.missing(rest, nil)
 		return true, nil
 	default:
-		rest.err = err
-		v.found.add(rest)
+		v.missing(rest, err)
 		return false, nil
 	}
 }
 
-// badExtent is a maximal run of bytes that are not what the layout says, holes shorter than holeBytes included.
+// missing adds bytes that could not be read, because of err or because the target ends before them.
+func (v *verifier) missing(e layout.Extent, err error) {
+	if e.Len == 0 {
+		return
+	}
+	want := make([]byte, min(e.Len, excerptBytes))
+	v.layout.Fill(want, e.Off)
+	v.found.add(layout.Mismatch{Extent: e, Differing: e.Len, Expected: want}, err)
+}
+
+// excerptBytes is how much of missing bytes is shown.
+const excerptBytes = 64
+
+// badExtent is a maximal run of bytes that are not what the layout says.
 type badExtent struct {
-	extent         layout.Extent
-	differingBytes int64
-	want, got      []byte // its first bytes, at most excerptBytes; got is shorter where there was nothing to read
-	err            error  // the read error, if it was one
+	layout.Mismatch
+
+	err error // the read error, if it was one
 }
 
-const (
-	holeBytes    = 4096
-	excerptBytes = 64
-)
-
-// finding is a run of bytes every one of which is bad.
-type finding struct {
-	extent layout.Extent
-	want   []byte // from its first byte on, perhaps beyond its end, perhaps less of it
-	got    []byte
-	err    error
-}
-
-// findings joins what is found, in ascending order, to bad extents.
+// findings joins what is found, in ascending order, to bad extents, also across windows.
 type findings struct {
 	tell func(badExtent)
 	open *badExtent // may still grow; nil if nothing was found since the last was told
 }
 
-// compare finds the runs of bytes in which got differs from want. Both begin at off.
-func (f *findings) compare(off int64, want, got []byte) {
-	for at := 0; at < len(want); {
-		block := want[at:min(len(want), at+holeBytes)]
-		if bytes.Equal(block, got[at:at+len(block)]) {
-			at += len(block)
-			continue
-		}
-		f.compareBytes(off, want, got, layout.Extent{Off: int64(at), Len: int64(len(block))})
-		at += len(block)
-	}
-}
-
-// compareBytes finds the runs in one block of both.
-func (f *findings) compareBytes(off int64, want, got []byte, block layout.Extent) {
-	for at := block.Off; at < block.End(); {
-		first := at
-		for at < block.End() && want[at] != got[at] {
-			at++
-		}
-		if at > first {
-			f.add(finding{extent: layout.Extent{Off: off + first, Len: at - first}, want: want[first:], got: got[first:]})
-		}
-		for at < block.End() && want[at] == got[at] {
-			at++
-		}
-	}
-}
-
-// add takes one finding in, behind all others.
-func (f *findings) add(x finding) {
-	if x.extent.Len == 0 {
-		return
-	}
-	if b := f.open; b != nil && x.extent.Off-b.extent.End() < holeBytes && sameCause(b.err, x.err) {
-		b.extent.Len = x.extent.End() - b.extent.Off
-		b.differingBytes += x.extent.Len
+// add takes in what lies behind everything before it.
+func (f *findings) add(m layout.Mismatch, err error) {
+	if f.open != nil && sameCause(f.open.err, err) && f.open.Join(m) {
 		return
 	}
 	f.flush()
-	f.open = &badExtent{
-		extent:         x.extent,
-		differingBytes: x.extent.Len,
-		want:           bytes.Clone(x.want[:min(len(x.want), excerptBytes)]),
-		got:            bytes.Clone(x.got[:min(len(x.got), excerptBytes)]),
-		err:            x.err,
-	}
+	f.open = &badExtent{m, err}
 }
 
 // flush tells what is open.
 func (f *findings) flush() {
-	b := f.open
-	if b == nil {
-		return
+	if f.open != nil {
+		f.tell(*f.open)
+		f.open = nil
 	}
-	f.open = nil
-	b.want = b.want[:min(int64(len(b.want)), b.extent.Len)]
-	b.got = b.got[:min(int64(len(b.got)), b.extent.Len)]
-	f.tell(*b)
 }
 
 // sameCause keeps apart what was read and is wrong from what could not be read.

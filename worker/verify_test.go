@@ -117,9 +117,9 @@ func TestVerifyTellsTheBytesThatDiffer(t *testing.T) {
 	var found []bad
 	for _, b := range got.bad {
 		found = append(found, bad{b.Extent.OffsetBytes, b.Extent.LengthBytes, b.DifferingBytes})
-		want := make([]byte, min(excerptBytes, b.Extent.LengthBytes))
+		want := make([]byte, len(b.Expected))
 		l.Fill(want, b.Extent.OffsetBytes)
-		if !bytes.Equal(b.Expected, want[:len(b.Expected)]) || len(b.Expected) == 0 || b.Actual[0] != 0 {
+		if !bytes.Equal(b.Expected, want) || len(b.Expected) == 0 || b.Actual[0] != 0 {
 			t.Errorf("excerpt of %v: expected %q, actual %q", b.Extent, b.Expected, b.Actual)
 		}
 	}
@@ -186,10 +186,10 @@ func TestB32VerifyGoesOnAfterAReadError(t *testing.T) {
 	if len(found) != 2 {
 		t.Fatalf("found %v, want an unreadable and a wrong extent", found)
 	}
-	if want := (layout.Extent{Off: 1<<20 + 4096, Len: 1<<20 - 4096}); found[0].extent != want || !errors.Is(found[0].err, syscall.EIO) || len(found[0].got) > 0 {
+	if want := (layout.Extent{Off: 1<<20 + 4096, Len: 1<<20 - 4096}); found[0].Extent != want || !errors.Is(found[0].err, syscall.EIO) || len(found[0].Actual) > 0 {
 		t.Errorf("first %v, want %v unreadable", found[0], want)
 	}
-	if want := (layout.Extent{Off: l.Size() - 2, Len: 1}); found[1].extent != want || found[1].err != nil {
+	if want := (layout.Extent{Off: l.Size() - 2, Len: 1}); found[1].Extent != want || found[1].err != nil {
 		t.Errorf("then %v, want %v wrong", found[1], want)
 	}
 }
@@ -226,30 +226,30 @@ func TestFindingsEqualANaiveComparison(t *testing.T) {
 			t.Fatalf("found %v, want %v", found, want)
 		}
 		for i, b := range found {
-			if b.extent != want[i].extent || b.differingBytes != want[i].differingBytes {
+			if b.Extent != want[i].Extent || b.Differing != want[i].Differing {
 				t.Fatalf("found %v, want %v", b, want[i])
 			}
-			if !bytes.HasPrefix(good[b.extent.Off:], b.want) || !bytes.HasPrefix(content[min(b.extent.Off, int64(len(content))):], b.got) ||
-				len(b.got) > excerptBytes || len(b.want) > excerptBytes {
-				t.Fatalf("excerpt %q, %q at %v", b.want, b.got, b.extent)
+			if !bytes.HasPrefix(good[b.Extent.Off:], b.Expected) || !bytes.HasPrefix(content[min(b.Extent.Off, int64(len(content))):], b.Actual) ||
+				len(b.Actual) > excerptBytes || len(b.Expected) > excerptBytes {
+				t.Fatalf("excerpt %q, %q at %v", b.Expected, b.Actual, b.Extent)
 			}
 		}
 	})
 }
 
 // naiveFindings goes byte by byte.
-func naiveFindings(good, content []byte, e layout.Extent) []badExtent {
-	var found []badExtent
+func naiveFindings(good, content []byte, e layout.Extent) []layout.Mismatch {
+	var found []layout.Mismatch
 	for off := e.Off; off < e.End(); off++ {
 		if off < int64(len(content)) && content[off] == good[off] {
 			continue
 		}
-		if n := len(found); n > 0 && off-found[n-1].extent.End() < holeBytes {
-			found[n-1].extent.Len = off + 1 - found[n-1].extent.Off
-			found[n-1].differingBytes++
+		if n := len(found); n > 0 && off-found[n-1].Extent.End() < 4096 {
+			found[n-1].Extent.Len = off + 1 - found[n-1].Extent.Off
+			found[n-1].Differing++
 			continue
 		}
-		found = append(found, badExtent{extent: layout.Extent{Off: off, Len: 1}, differingBytes: 1})
+		found = append(found, layout.Mismatch{Extent: layout.Extent{Off: off, Len: 1}, Differing: 1})
 	}
 	return found
 }

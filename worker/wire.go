@@ -214,12 +214,10 @@ func decodeSink(s pb.Sink) (Kind, error) {
 	if !ok {
 		return 0, invalid("no such sink: %d", s)
 	}
-	for _, have := range available() {
-		if have == k {
-			return k, nil
-		}
+	if !slices.Contains(available(), k) {
+		return 0, mismatch("sink %v is not available here", k)
 	}
-	return 0, mismatch("sink %v is not available here", k)
+	return k, nil
 }
 
 func encodeSinks(kinds []Kind) []pb.Sink {
@@ -328,13 +326,13 @@ func encodeVerifyProgress(readBytes int64) *pb.VerifyResponse {
 
 func (w *Worker) encodeBadExtent(b badExtent, path string) *pb.VerifyResponse {
 	m := &pb.BadExtent{
-		Extent:         encodeExtent(b.extent),
-		DifferingBytes: b.differingBytes,
-		Expected:       b.want,
-		Actual:         b.got,
+		Extent:         encodeExtent(b.Extent),
+		DifferingBytes: b.Differing,
+		Expected:       b.Expected,
+		Actual:         b.Actual,
 	}
 	if b.err != nil {
-		m.Failure = w.encodeFailure(&targetError{path: path, extent: b.extent, err: b.err})
+		m.Failure = w.encodeFailure(&targetError{path: path, extent: b.Extent, err: b.err})
 	}
 	return &pb.VerifyResponse{Event: &pb.VerifyResponse_BadExtent{BadExtent: m}}
 }
