@@ -93,8 +93,12 @@ func panicPlace() string {
 	}
 }
 
-// isTerminal tells whether w is a terminal.
+// isTerminal tells whether w is a terminal that a bar can be drawn on: one that knows its width and how to go back.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	if !ok || !term.IsTerminal(int(f.Fd())) || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	return err == nil && width > 0
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"sync"
 	"time"
 
@@ -41,7 +40,7 @@ type progress struct {
 // startProgress begins to show, in the way that the mode and the terminal allow. stop must follow.
 func startProgress(c *console, mode progressMode) *progress {
 	p := &progress{console: c, began: time.Now()}
-	switch choose(mode, isTerminal(c.stderr) && os.Getenv("TERM") != "dumb", c.quiet) {
+	switch choose(mode, isTerminal(c.stderr), c.quiet) {
 	case progressBar:
 		p.startBar()
 	case progressPlain:

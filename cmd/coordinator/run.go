@@ -98,9 +98,17 @@ func (j *job) run(ctx context.Context) error {
 	complete(&report, err)
 	told := errors.Join(results.report(report), results.close(), j.summarize(report))
 	if err != nil {
-		return err // what it ended with matters more than how that was told
+		return j.explain(err) // what it ended with matters more than how that was told
 	}
 	return told
+}
+
+// explain adds to an interruption what has become of the file.
+func (j *job) explain(err error) error {
+	if i, ok := errors.AsType[interrupted](err); ok && j.target.file {
+		return &coordinator.Failure{Op: "write", Path: j.target.name, Err: i, Hint: "the same command again; nothing was published and nothing is left of this run"}
+	}
+	return err
 }
 
 // write runs the job with workers in this process, or writes the stream.

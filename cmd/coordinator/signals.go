@@ -15,7 +15,7 @@ const leaveAfter = 4500 * time.Millisecond
 type interrupted struct{ signal os.Signal }
 
 // Error implements error.
-func (i interrupted) Error() string { return "interrupted (" + i.signal.String() + ")" }
+func (i interrupted) Error() string { return "interrupted by a signal (" + i.signal.String() + ")" }
 
 // code is 130 for Ctrl-C and 143 for every other request to end.
 func (i interrupted) code() int {
