@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
 )
 
@@ -20,12 +22,10 @@ func newCompletionCommand(c *console) *cobra.Command {
 			if len(args) != 1 {
 				return usageError("completion", hint, "name one shell of %s", quoted(shells))
 			}
-			for _, s := range shells {
-				if s == args[0] {
-					return nil
-				}
+			if !slices.Contains(shells, args[0]) {
+				return usageError("completion", hint, "%q is not one of %s%s", args[0], quoted(shells), didYouMean(args[0], shells))
 			}
-			return usageError("completion", hint, "%q is not one of %s%s", args[0], quoted(shells), didYouMean(args[0], shells))
+			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root := cmd.Root()

@@ -245,7 +245,7 @@ func TestB38ReadOnlyDirectoryIsAnErrorThatLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
+	t.Cleanup(func() { _ = errors.Join(os.Chmod(dir, 0o755), os.RemoveAll(dir)) })
 	bin, err := exec.LookPath(program)
 	if err != nil {
 		t.Fatal(err)
@@ -265,7 +265,6 @@ func TestB38ReadOnlyDirectoryIsAnErrorThatLeavesNothing(t *testing.T) {
 	if err := os.Chmod(dir, 0o555); err != nil {
 		t.Fatal(err)
 	}
-	defer os.Chmod(dir, 0o755)
 	out, err := cmd.CombinedOutput()
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	if !ok || exit.ExitCode() != exitRuntime || !bytes.Contains(out, []byte("EACCES")) || !bytes.Contains(out, []byte("try:")) {

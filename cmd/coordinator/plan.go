@@ -39,7 +39,7 @@ const planSchema = 1
 func newPlanCommand(c *console) *cobra.Command {
 	o := &runOptions{}
 	d := command{codes: []int{exitOK, exitRuntime, exitUsage, exitSpace, exitRefused, exitInterrupt, exitTerminated}}
-	d.groups = append(d.groups, o.content.flags(), o.delivery.flags(), o.telling.reportFlags())
+	d.groups = append(d.groups, o.content.flags(), o.delivery.flags(), o.reportFlags())
 	cmd := &cobra.Command{
 		Use:   "plan --n=COUNT [--out=PATH]",
 		Short: "dry run: what would be written, and whether it fits",

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/dustin/go-humanize"
 )
@@ -32,14 +31,6 @@ func perSecond(bytesPerSecond float64) string {
 
 // seconds writes a time with three significant digits.
 func seconds(s float64) string { return fmt.Sprintf("%.3g s", s) }
-
-// short writes a time to go in whole units.
-func short(d time.Duration) string {
-	if d >= time.Second {
-		d = d.Round(time.Second)
-	}
-	return d.String()
-}
 
 // plural writes a count and its noun.
 func plural(n int64, noun string) string {

@@ -87,6 +87,9 @@ func (j *job) run(ctx context.Context) error {
 	if results.trace != nil {
 		watchers = append(watchers, results.trace.observe)
 	}
+	if j.target.standard && isTerminal(j.console.stdout) {
+		j.progress = progressNone // a bar among the bytes helps nobody
+	}
 	progress := startProgress(j.console, j.progress)
 	watchers = append(watchers, progress.observe)
 	report, err := j.write(ctx, func(e coordinator.Event) {

@@ -119,7 +119,7 @@ func field(ts *testscript.TestScript, neg bool, args []string) {
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		ts.Fatalf("more than one document")
 	}
-	for _, name := range strings.Split(args[1], ".") {
+	for name := range strings.SplitSeq(args[1], ".") {
 		switch x := v.(type) {
 		case map[string]any:
 			found := false

@@ -16,8 +16,8 @@ type leaving struct {
 	why  string
 }
 
-// watched runs watch until the script that it is given has ended, and returns the cause of the cancellation and who left.
-func watched(script func(signals chan<- os.Signal)) (cause error, left []leaving) {
+// watched runs watch until the script that it is given has ended, and returns who left and the cause of the cancellation.
+func watched(script func(signals chan<- os.Signal)) (left []leaving, cause error) {
 	signals, over, done := make(chan os.Signal, 2), make(chan struct{}), make(chan struct{})
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -29,7 +29,7 @@ func watched(script func(signals chan<- os.Signal)) (cause error, left []leaving
 	synctest.Wait()
 	close(over)
 	<-done
-	return context.Cause(ctx), left
+	return left, context.Cause(ctx)
 }
 
 func TestFirstSignalCancelsWithItsExitCode(t *testing.T) {
@@ -38,7 +38,7 @@ func TestFirstSignalCancelsWithItsExitCode(t *testing.T) {
 		want   int
 	}{{os.Interrupt, 130}, {syscall.SIGTERM, 143}, {syscall.SIGHUP, 143}} {
 		synctest.Test(t, func(t *testing.T) {
-			cause, left := watched(func(s chan<- os.Signal) { s <- tt.signal })
+			left, cause := watched(func(s chan<- os.Signal) { s <- tt.signal })
 			if got := exitCode(cause); got != tt.want || len(left) != 0 {
 				t.Errorf("%v: exit code %d, left %v; want %d and nobody leaving", tt.signal, got, left, tt.want)
 			}
@@ -48,7 +48,7 @@ func TestFirstSignalCancelsWithItsExitCode(t *testing.T) {
 
 func TestSecondSignalLeavesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, left := watched(func(s chan<- os.Signal) { s <- os.Interrupt; s <- syscall.SIGTERM })
+		left, _ := watched(func(s chan<- os.Signal) { s <- os.Interrupt; s <- syscall.SIGTERM })
 		if len(left) != 1 || left[0].code != 130 || !strings.Contains(left[0].why, "twice") {
 			t.Errorf("left %v; want one exit 130 for the first signal", left)
 		}
@@ -57,7 +57,7 @@ func TestSecondSignalLeavesAtOnce(t *testing.T) {
 
 func TestB39OneSignalEndsWithinFiveSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, left := watched(func(s chan<- os.Signal) {
+		left, _ := watched(func(s chan<- os.Signal) {
 			s <- syscall.SIGTERM
 			time.Sleep(5 * time.Second) // of the bubble's clock
 		})
@@ -69,7 +69,7 @@ func TestB39OneSignalEndsWithinFiveSeconds(t *testing.T) {
 
 func TestNoSignalNoEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cause, left := watched(func(chan<- os.Signal) { time.Sleep(time.Hour) })
+		left, cause := watched(func(chan<- os.Signal) { time.Sleep(time.Hour) })
 		if len(left) != 0 || cause != nil {
 			t.Errorf("cause %v, left %v; want neither", cause, left)
 		}

@@ -30,7 +30,7 @@ func summary(r coordinator.Report) []string {
 	}
 	switch {
 	case r.Durable:
-		lines = append(lines, "durable at "+perSecond(r.DurableBytesPerSecond)+", flushed without an error")
+		lines = append(lines, "durable at "+perSecond(r.DurableBytesPerSecond))
 		if !r.NameDurable {
 			lines = append(lines, "the name is not known to be durable: this file system cannot flush a directory")
 		}
@@ -41,6 +41,9 @@ func summary(r coordinator.Report) []string {
 	}
 	if r.VerifiedBytes > 0 {
 		lines = append(lines, fmt.Sprintf("verified %s bytes%s, %s", digits(r.VerifiedBytes), both(r.VerifiedBytes), r.VerifiedReadPath))
+	}
+	for _, e := range r.Errors {
+		lines = append(lines, "survived: "+e.Message)
 	}
 	if r.RedoneBytes > 0 {
 		lines = append(lines, fmt.Sprintf("written again after a failure: %s bytes%s", digits(r.RedoneBytes), both(r.RedoneBytes)))

@@ -79,7 +79,7 @@ func TestSummaryTellsAcceptedFromDurable(t *testing.T) {
 	}
 	want := `fizz.txt: 7,874,074,073 bytes (7.9 GB, 7.3 GiB) in 4 s, complete
 accepted at 3.2 GB/s (2.98 GiB/s)
-durable at 1.6 GB/s (1.49 GiB/s), flushed without an error
+durable at 1.6 GB/s (1.49 GiB/s)
 verified 67,108,864 bytes (67 MB, 64 MiB), direct`
 	if got := strings.Join(summary(r), "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
