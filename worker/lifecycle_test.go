@@ -43,7 +43,7 @@ func breaking(rules ...sinktest.Rule) func(*Worker) {
 	}
 }
 
-func TestTheFirstExtentThatFailsEndsTheStreamAndEarlierReceiptsStand(t *testing.T) {
+func TestB56TheFirstExtentThatFailsEndsTheStreamAndEarlierReceiptsStand(t *testing.T) {
 	for _, test := range []struct {
 		err   error
 		code  codes.Code
@@ -84,7 +84,10 @@ func TestTheFirstExtentThatFailsEndsTheStreamAndEarlierReceiptsStand(t *testing.
 }
 
 func TestAFailedFlushIsRepeatedInEveryVerdictUntilTheExtentIsDurable(t *testing.T) {
-	r := startRig(t, breaking(sinktest.Rule{Op: sinktest.OpSync, Nth: 1, Err: &sinkError{op: "fsync", err: syscall.EIO}}))
+	syncs := 0
+	r := startRig(t, breaking(
+		sinktest.Rule{Op: sinktest.OpSync, Nth: 1, Hook: func() { syncs++ }, Err: &sinkError{op: "fsync", err: syscall.EIO}},
+		sinktest.Rule{Op: sinktest.OpSync, Hook: func() { syncs++ }}))
 	j, l := r.job(pb.Sink_SINK_PWRITE, 500_000)
 	extents := cut(l, 1<<20)
 	first := r.mustWrite(writeRequest(j, extents...))
@@ -97,6 +100,9 @@ func TestAFailedFlushIsRepeatedInEveryVerdictUntilTheExtentIsDurable(t *testing.
 		if diff := cmp.Diff(want, v, protocmp.Transform()); diff != "" {
 			t.Fatalf("verdict (-want +got):\n%s", diff)
 		}
+	}
+	if syncs != 1 {
+		t.Errorf("%d syncs of the same bytes, want 1", syncs)
 	}
 	again := r.mustWrite(writeRequest(j, extents...))
 	if again.receipts[0].Sequence != n+1 {
@@ -285,6 +291,29 @@ func TestReleaseEndsWritersAndWaitsForThem(t *testing.T) {
 	}
 	_, err := r.flush(j, bytes.Repeat([]byte{1}, 16))
 	wantCode(t, err, codes.NotFound)
+}
+
+func TestReleaseWaitsForAFlush(t *testing.T) {
+	stalled, flushed := newStall(), atomic.Bool{}
+	r := startRig(t, breaking(
+		sinktest.Rule{Op: sinktest.OpSync, Hook: func() { stalled.hook(); flushed.Store(true) }},
+		sinktest.Rule{Op: sinktest.OpClose, Hook: func() {
+			if !flushed.Load() {
+				t.Error("closed while a flush was under way")
+			}
+		}}))
+	j, l := r.job(pb.Sink_SINK_PWRITE, 1000)
+	got := r.mustWrite(writeRequest(j, layout.Extent{Len: l.Size()}))
+	flushing := make(chan error)
+	go func() { _, err := r.flush(j, got.handle.HandleId); flushing <- err }()
+	<-stalled.reached
+	released := make(chan error)
+	go func() { _, err := r.release(j); released <- err }()
+	wantCode(t, <-flushing, codes.FailedPrecondition) // told at once; the flush itself goes on
+	close(stalled.goOn)
+	if err := <-released; err != nil {
+		t.Error(err)
+	}
 }
 
 func TestB07AnErrorOfClosingIsTheResultOfRelease(t *testing.T) {

@@ -49,6 +49,7 @@ func (s service) Write(m *pb.WriteRequest, stream grpc.ServerStreamingServer[pb.
 
 func (s service) write(stream grpc.ServerStreamingServer[pb.WriteResponse], o writeOrder) error {
 	w := s.worker
+	lease := newLease(o.lease) // from now on: the coordinator is counting
 	ctx, session, err := w.jobs.admit(stream.Context(), o.id, o.epoch, dutyWrite)
 	if err != nil {
 		return err
@@ -59,15 +60,15 @@ func (s service) write(stream grpc.ServerStreamingServer[pb.WriteResponse], o wr
 	if err != nil {
 		return err
 	}
-	writer := &writer{layout: o.layout, handle: h, lease: newLease(o.lease)}
+	writer := &writer{layout: o.layout, handle: h, lease: lease}
 	send := func(m *pb.WriteResponse) error {
-		if writer.lease.lost() {
+		if lease.lost() {
 			return errLeaseLost
 		}
 		if err := stream.Send(m); err != nil {
 			return err
 		}
-		writer.lease.renew()
+		lease.renew()
 		return nil
 	}
 	if err := send(w.encodeHandle(h)); err != nil {

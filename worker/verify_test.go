@@ -202,6 +202,31 @@ func TestARepeatedEmptyReadEndsTheVerification(t *testing.T) {
 	}
 }
 
+// lyingReader says that it has read what it has not, from some offset on.
+type lyingReader struct {
+	io.ReaderAt
+
+	from int64
+}
+
+func (r lyingReader) ReadAt(p []byte, off int64) (int, error) {
+	if off >= r.from {
+		return len(p), nil
+	}
+	return r.ReaderAt.ReadAt(p, off)
+}
+
+func TestAWindowThatWasNotReadDoesNotPassForAnEarlierOne(t *testing.T) {
+	yes := compiled(t, layout.Spec{Kind: layout.KindRules, N: windowBytes, Rules: []layout.Rule{{Divisor: 1, Word: "y"}}})
+	found, err := findAll(t, yes, lyingReader{yes, windowBytes}, layout.Extent{Len: yes.Size()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) != 1 || found[0].Extent != (layout.Extent{Off: windowBytes, Len: windowBytes}) {
+		t.Errorf("found %v, want the second window", found)
+	}
+}
+
 func TestFindingsEqualANaiveComparison(t *testing.T) {
 	l := compiled(t, fizz(200_000))
 	good := make([]byte, l.Size())
