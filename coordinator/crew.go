@@ -19,7 +19,8 @@ const (
 const (
 	describeMax    = 5 * time.Second // how long a worker may take to say who it is
 	awayMin        = 100 * time.Millisecond
-	aloneMaxLeases = 3 // how long a run without any usable worker waits for one
+	aloneMaxLeases = 3  // how long a run without any usable worker waits for one
+	strikesMax     = 10 // how often a worker is given work in vain before it is left out
 )
 
 // hand is one worker process in a crew. The dispatcher's goroutine owns it.
@@ -31,18 +32,28 @@ type hand struct {
 	busy    int       // streams that have not ended
 	until   time.Time // away: when it is asked again
 	asking  bool
-	losses  int   // in a row
+	rests   int   // since its last receipt; each is longer
+	strikes int   // since its last receipt: it said that it is there, was given work, and came to nothing
 	err     error // why it is not ready
 }
 
 // sendAway gives a worker a rest that doubles each time, up to a lease.
 func (h *hand) sendAway(cause error, now time.Time, lease time.Duration) {
 	rest := lease
-	if h.losses < 16 {
-		rest = min(lease, awayMin<<h.losses)
+	if h.rests < 16 {
+		rest = min(lease, awayMin<<h.rests)
 	}
 	h.state, h.err, h.until = handAway, cause, now.Add(rest)
-	h.losses++
+	h.rests++
+}
+
+// strike sends a worker away that was given work in vain, or out when that was once too often.
+func (d *dispatcher) strike(h *hand, cause error, now time.Time) {
+	if h.strikes++; h.strikes >= strikesMax {
+		d.reject(h, cause, now)
+		return
+	}
+	h.sendAway(cause, now, d.rules.lease)
 }
 
 // handOf is the hand of a worker's id.
@@ -58,9 +69,9 @@ func (d *dispatcher) handOf(worker string) *hand {
 // lose takes back what a worker had, and asks it again later.
 func (d *dispatcher) lose(h *hand, cause error, now time.Time) {
 	d.perform(d.ledger.lost(h.about.worker, cause), cause)
-	h.sendAway(cause, now, d.rules.lease)
 	d.emit(Warning{Text: fmt.Sprintf("worker %s (%s, process %d) was lost: %v; its extents go to others",
 		h.address, h.about.host, h.about.pid, cause)})
+	d.strike(h, cause, now)
 }
 
 // reject takes a worker out that cannot do this job. The others go on; the last one's reason ends the run.

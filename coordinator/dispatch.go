@@ -208,7 +208,7 @@ func (d *dispatcher) hear(h *hand, id streamID, e writeEvent, now time.Time) {
 	}
 	acts, counts := d.ledger.written(id, *e.receipt, now)
 	if counts {
-		h.losses = 0
+		h.rests, h.strikes = 0, 0
 		d.emit(ExtentWritten{Worker: h.about.worker, Extent: e.receipt.extent, Attempt: e.receipt.attempt})
 	}
 	d.perform(acts, nil)
@@ -236,7 +236,7 @@ func (d *dispatcher) streamEnded(h *hand, id streamID, err error, now time.Time)
 		d.reject(h, err, now)
 	case faultBusy:
 		d.perform(d.ledger.ended(id, nil), err)
-		h.sendAway(err, now, d.rules.lease)
+		d.strike(h, err, now)
 	case faultWorker:
 		d.lose(h, err, now)
 	case faultExtent:

@@ -482,6 +482,18 @@ func TestBusyWorkerRestsAndKeepsWhatItWrote(t *testing.T) {
 	})
 }
 
+func TestWorkerThatNeverHasRoomIsLeftOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(10)
+		p := newPuppet("a", 2)
+		full := &Failure{Op: "write", Err: &statusError{code: codes.ResourceExhausted, text: "the message is too large"}}
+		p.onWrite = func(*puppet, assignment) error { return full }
+		if err := s.run(t.Context(), p); !errors.Is(err, error(full)) || s.took > strikesMax*s.rules.lease {
+			t.Fatalf("error %v after %v", err, s.took)
+		}
+	})
+}
+
 func TestFailedFlushIsFollowedByARewriteAndTheSecondByTheEnd(t *testing.T) {
 	first := &Failure{Op: "fsync", Errno: "EIO", Err: errors.New("input/output error")}
 	synctest.Test(t, func(t *testing.T) {

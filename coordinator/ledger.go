@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -160,6 +161,15 @@ func (l *ledger) redoneBytes() int64 {
 		redone -= n
 	}
 	return redone
+}
+
+// ownerAt is the worker of the first receipt that counts, for the extent that holds the byte at off.
+func (l *ledger) ownerAt(off int64) string {
+	i, _ := slices.BinarySearchFunc(l.entries, off, func(e entry, off int64) int { return cmp.Compare(e.extent.End(), off+1) })
+	if i == len(l.entries) {
+		return ""
+	}
+	return l.entries[i].owner
 }
 
 // next leases extents to an idle thread of a worker, or says that there is nothing for it now. threads is how many

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -126,19 +127,26 @@ func (r *run) readOne(ctx context.Context, w *grpcWriter, request []layout.Exten
 	return back.bad, err
 }
 
-// readers shares extents among the ready workers, in requests of a fair size. Anonymous memory can only be read by the
-// worker that holds it; a file by any.
+// readers shares extents among the workers, in requests of a fair size. A file can be read by any of them; anonymous
+// memory only by the one that holds it.
 func (r *run) readers(extents []layout.Extent) map[*hand][][]layout.Extent {
-	var ready []*hand
-	for _, h := range r.crew {
-		if h.state == handReady {
-			ready = append(ready, h)
-		}
-	}
-	if len(ready) == 0 {
-		ready = r.crew
-	}
 	shares := make(map[*hand][][]layout.Extent)
+	if r.job.Target.Sink == SinkMemory {
+		for _, h := range r.crew {
+			var own []layout.Extent
+			for _, e := range extents {
+				if r.ledger.ownerAt(e.Off) == h.about.worker {
+					own = append(own, e)
+				}
+			}
+			shares[h] = readRequests(own, h.about.threads)
+		}
+		return shares
+	}
+	ready := slices.DeleteFunc(slices.Clone(r.crew), func(h *hand) bool { return h.state != handReady })
+	if len(ready) == 0 {
+		ready = r.crew // none is known to be well, so each is tried
+	}
 	for i, request := range readRequests(extents, r.threads()) {
 		h := ready[i%len(ready)]
 		shares[h] = append(shares[h], request)

@@ -31,7 +31,8 @@ type run struct {
 	among   sharing
 	policy  policy
 	planned []layout.Extent
-	output  *output // nil where there is no file
+	output  *output      // nil where there is no file
+	flush   func() error // of the output; a test may let it fail
 	claimed bool
 	wire    wireJob
 	ledger  *ledger // of the writing; tells who wrote what
@@ -139,6 +140,7 @@ func (r *run) open(ctx context.Context) (reason string, err error) {
 	if err != nil {
 		return "", err
 	}
+	r.flush = r.output.flush
 	if r.job.Target.Sink, reason, err = chooseSink(r.output.fileSystem(), r.job.Target.Sink, r.among); err != nil {
 		return "", err
 	}
@@ -332,7 +334,7 @@ func (r *run) settle(ctx context.Context) error {
 
 func (r *run) finalFlush() error {
 	began := time.Now()
-	if err := r.output.flush(); err != nil {
+	if err := r.flush(); err != nil {
 		return err
 	}
 	r.emit(BatchDurable{Flush: time.Since(began)})

@@ -104,24 +104,38 @@ func layoutToWire(l *layout.Layout) *gigafizzv1.Layout {
 	return wire
 }
 
-// wireSinks pairs the sinks with their numbers on the wire.
-var wireSinks = map[Sink]gigafizzv1.Sink{
-	SinkPwrite: gigafizzv1.Sink_SINK_PWRITE,
-	SinkMmap:   gigafizzv1.Sink_SINK_MMAP,
-	SinkNull:   gigafizzv1.Sink_SINK_NULL,
-	SinkMemory: gigafizzv1.Sink_SINK_MEMORY,
+// sinkPair is a sink and its number on the wire.
+type sinkPair struct {
+	sink Sink
+	wire gigafizzv1.Sink
 }
 
-func sinkToWire(s Sink) gigafizzv1.Sink { return wireSinks[s] }
+// sinkPairs is every sink that this coordinator knows of.
+func sinkPairs() []sinkPair {
+	return []sinkPair{
+		{SinkPwrite, gigafizzv1.Sink_SINK_PWRITE},
+		{SinkMmap, gigafizzv1.Sink_SINK_MMAP},
+		{SinkNull, gigafizzv1.Sink_SINK_NULL},
+		{SinkMemory, gigafizzv1.Sink_SINK_MEMORY},
+	}
+}
+
+func sinkToWire(s Sink) gigafizzv1.Sink {
+	for _, p := range sinkPairs() {
+		if p.sink == s {
+			return p.wire
+		}
+	}
+	return gigafizzv1.Sink_SINK_UNSPECIFIED
+}
 
 func sinksFromWire(wire []gigafizzv1.Sink) []Sink {
 	var sinks []Sink
-	for s, w := range wireSinks {
-		if slices.Contains(wire, w) {
-			sinks = append(sinks, s)
+	for _, p := range sinkPairs() {
+		if slices.Contains(wire, p.wire) {
+			sinks = append(sinks, p.sink)
 		}
 	}
-	slices.Sort(sinks)
 	return sinks
 }
 

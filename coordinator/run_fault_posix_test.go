@@ -1,0 +1,365 @@
+//go:build linux || darwin
+
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"gigafizz/layout"
+	gigafizzv1 "gigafizz/proto/gigafizz/v1"
+)
+
+func TestWorkersAreReleasedBeforeTheFileIsPublished(t *testing.T) {
+	dir := t.TempDir()
+	s, m := newScripted(t, dir, 2)
+	job := scriptedJob(dir)
+	s.onRelease = func(context.Context) error {
+		if _, err := os.Stat(job.Target.Path); err == nil {
+			t.Error("the file was published before the worker was released")
+		}
+		return nil
+	}
+	if _, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job); err != nil {
+		t.Fatal(err)
+	}
+	wantRight(t, job)
+	calls := s.asked()
+	released := slices.Index(calls, "release")
+	if released < 0 || slices.Contains(calls[released:], "write") || !slices.Contains(calls[released:], "verify") {
+		t.Fatalf("calls %v", calls)
+	}
+}
+
+func TestFileIsNotPublishedWhileAWorkerOfAnotherHostMayWrite(t *testing.T) {
+	dir := t.TempDir()
+	s, m := newScripted(t, dir, 2)
+	s.about.KernelId = "another"
+	s.onRelease = hang
+	job := scriptedJob(dir)
+	_, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job)
+	if f := wantNothing(t, job, err, KindRuntime); f.Op != "release" {
+		t.Fatalf("error %v", f)
+	}
+	if !slices.Contains(s.asked(), "flush") {
+		t.Fatalf("its handle was never flushed: %v", s.asked())
+	}
+}
+
+func TestUnreleasedWorkerOfThisKernelIsAWarning(t *testing.T) {
+	if kernelID() == "" {
+		t.Skip("the kernel is not identified here")
+	}
+	dir := t.TempDir()
+	s, m := newScripted(t, dir, 2)
+	s.onRelease = hang
+	job := scriptedJob(dir)
+	r, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job)
+	if err != nil || len(r.Warnings) != 1 {
+		t.Fatalf("error %v, warnings %v", err, r.Warnings)
+	}
+	wantRight(t, job)
+}
+
+func TestWrongBytesAreFoundAndNothingIsPublished(t *testing.T) {
+	for _, verify := range []Verify{VerifySample, VerifyFull} {
+		dir := t.TempDir()
+		s, m := newScripted(t, dir, 2)
+		s.garble = func(p []byte, off int64) {
+			if off > 0 {
+				p[0] ^= 1
+			}
+		}
+		job := scriptedJob(dir)
+		job.Verify = verify
+		_, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job)
+		if f := wantNothing(t, job, err, KindBad); f.Extent.Len == 0 {
+			t.Fatalf("error %v", f)
+		}
+	}
+}
+
+// runWithFlush is Run with a final flush that fails as scripted.
+func runWithFlush(t *testing.T, job Job, m Member, final func(times int) error) (Report, error) {
+	t.Helper()
+	r := newRun(Config{Roster: FixedRoster(m)}, job)
+	err := r.limited(t.Context(), func(ctx context.Context) error {
+		for _, stage := range []func(context.Context) error{r.prepare, r.claim, r.write} {
+			if err := stage(ctx); err != nil {
+				return err
+			}
+		}
+		real, times := r.flush, 0
+		r.flush = func() error {
+			times++
+			if err := final(times); err != nil {
+				return err
+			}
+			return real()
+		}
+		for _, stage := range []func(context.Context) error{r.settle, r.verify, r.publish} {
+			if err := stage(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err = r.surrender(err); err != nil {
+		err = asFailure("run", err)
+	}
+	return r.end(err), err
+}
+
+func TestFailedFinalFlushMeansReadingBackAndWritingAgain(t *testing.T) {
+	eio := &Failure{Op: "fsync", Errno: "EIO", Err: errors.New("input/output error")}
+	dir := t.TempDir()
+	s, m := newScripted(t, dir, 2)
+	job := scriptedJob(dir)
+	var fixed atomic.Bool
+	s.garble = func(p []byte, off int64) { // what a device that lost one extent comes to
+		if off == 3<<16 && !fixed.Swap(true) {
+			clear(p)
+		}
+	}
+	_, err := runWithFlush(t, job, m, func(times int) error {
+		if times == 1 {
+			return eio
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantRight(t, job)
+	if calls := s.asked(); calls[len(calls)-1] != "verify" || !slices.Contains(calls[slices.Index(calls, "verify"):], "write") {
+		t.Fatalf("calls %v", calls)
+	}
+}
+
+func TestSecondFailedFinalFlushIsTheEnd(t *testing.T) {
+	eio := &Failure{Kind: KindSpace, Op: "fsync", Errno: "ENOSPC", Err: errors.New("no space left on device")}
+	dir := t.TempDir()
+	_, m := newScripted(t, dir, 2)
+	job := scriptedJob(dir)
+	_, err := runWithFlush(t, job, m, func(int) error { return eio })
+	wantNothing(t, job, err, KindRuntime)
+}
+
+func TestB39CancelEndsSoonAndTellsTheWorkers(t *testing.T) {
+	for _, hung := range []string{"write", "verify"} {
+		dir := t.TempDir()
+		s, m := newScripted(t, dir, 2)
+		job := scriptedJob(dir)
+		job.Lease = time.Minute
+		ctx, cancel := context.WithCancelCause(t.Context())
+		why := errors.New("interrupted")
+		stop := func(ctx context.Context) error {
+			cancel(why)
+			return hang(ctx)
+		}
+		if hung == "write" {
+			s.onWrite = func(ctx context.Context, _ layout.Extent) error { return stop(ctx) }
+		} else {
+			s.onVerify = stop
+		}
+		if _, err := Run(ctx, Config{Roster: FixedRoster(m)}, job); err != why {
+			t.Fatalf("%s: error %v", hung, err)
+		}
+		if found := names(t, dir); len(found) > 0 || !slices.Contains(s.asked(), "release") {
+			t.Fatalf("%s: left %v, calls %v", hung, found, s.asked())
+		}
+	}
+}
+
+func TestCancelInAnyPhaseLeavesNothingAndInMidPublishTheWholeFile(t *testing.T) {
+	for _, phase := range []Phase{PhasePrepare, PhaseWrite, PhaseFlush, PhaseVerify, PhasePublish} {
+		dir := t.TempDir()
+		_, m := newScripted(t, dir, 2)
+		job := scriptedJob(dir)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		why := errors.New("interrupted")
+		_, err := Run(ctx, Config{Roster: FixedRoster(m), Observe: func(e Event) {
+			if b, ok := e.Body.(PhaseBegan); ok && b.Phase == phase {
+				cancel(why)
+			}
+		}}, job)
+		cancel(nil)
+		if phase == PhasePublish {
+			if err != nil {
+				t.Fatalf("%s: %v", phase, err)
+			}
+			wantRight(t, job)
+			continue
+		}
+		if found := names(t, dir); err != why || len(found) > 0 {
+			t.Fatalf("%s: error %v, left %v", phase, err, found)
+		}
+	}
+}
+
+func TestTimeLimitIsIncomplete(t *testing.T) {
+	dir := t.TempDir()
+	s, m := newScripted(t, dir, 2)
+	s.onWrite = func(ctx context.Context, _ layout.Extent) error { return hang(ctx) }
+	job := scriptedJob(dir)
+	job.TimeLimit = 50 * time.Millisecond
+	r, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job)
+	wantNothing(t, job, err, KindIncomplete)
+	if r.Complete || len(r.Errors) != 1 {
+		t.Fatalf("report %+v", r)
+	}
+}
+
+func TestWorkersThatDoNotFitAreRefusedBeforeAnythingExists(t *testing.T) {
+	for name, spoil := range map[string]func(*gigafizzv1.DescribeResponse){
+		"protocol version":  func(d *gigafizzv1.DescribeResponse) { d.ProtocolVersion++ },
+		"generator":         func(d *gigafizzv1.DescribeResponse) { d.GeneratorVersion++ },
+		"no root":           func(d *gigafizzv1.DescribeResponse) { d.Roots = []string{"other"} },
+		"no sink":           func(d *gigafizzv1.DescribeResponse) { d.Sinks = nil },
+		"is incomplete":     func(d *gigafizzv1.DescribeResponse) { d.ThreadCount = 0 },
+		"do not fit":        func(d *gigafizzv1.DescribeResponse) { d.PageSizeBytes = 1 << 40 },
+		"deadline exceeded": nil,
+	} {
+		dir := t.TempDir()
+		s, m := newScripted(t, dir, 2)
+		ctx := t.Context()
+		if spoil != nil {
+			spoil(s.about)
+		} else {
+			s.onDescribe = func(context.Context) error { return status.Error(codes.DeadlineExceeded, "deadline exceeded") }
+		}
+		job := scriptedJob(dir)
+		_, err := Run(ctx, Config{Roster: FixedRoster(m)}, job)
+		if f := wantNothing(t, job, err, KindRuntime); !strings.Contains(f.Error(), name) {
+			t.Errorf("%s: error %v", name, f)
+		}
+		if len(s.asked()) > 0 {
+			t.Errorf("%s: calls %v", name, s.asked())
+		}
+	}
+}
+
+func TestWorkerWithAnotherFileOfTheSameNameIsRefused(t *testing.T) {
+	if kernelID() == "" {
+		t.Skip("the kernel is not identified here")
+	}
+	dir := t.TempDir()
+	s, m := newScripted(t, dir, 2)
+	s.inodes = 1
+	job := scriptedJob(dir)
+	_, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job)
+	if f := wantNothing(t, job, err, KindRuntime); !strings.Contains(f.Error(), "another file") {
+		t.Fatalf("error %v", f)
+	}
+}
+
+func TestWorkerOfAnotherDirectoryIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	_, m := newScripted(t, t.TempDir(), 2)
+	job := scriptedJob(dir)
+	_, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job)
+	wantNothing(t, job, err, KindRuntime)
+}
+
+func TestTwoAddressesOfOneWorkerAreOneWorker(t *testing.T) {
+	dir := t.TempDir()
+	s, m := newScripted(t, dir, 2)
+	job := scriptedJob(dir)
+	r, err := Run(t.Context(), Config{Roster: FixedRoster(m, s.serve(t))}, job)
+	if err != nil || len(r.Workers) != 1 || r.Parameters.Threads != 2 {
+		t.Fatalf("error %v, workers %+v", err, r.Workers)
+	}
+	wantRight(t, job)
+}
+
+func TestMemoryBeyondFourFifthsIsRefusedWithTheLargestNThatFits(t *testing.T) {
+	s, m := newScripted(t, "", 2)
+	s.about.AvailableMemoryBytes = 1 << 20
+	job := scriptedJob("")
+	job.Target = Target{Sink: SinkMemory}
+	job.Spec.N = 1e9
+	_, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job)
+	f, ok := err.(*Failure)
+	if !ok || f.Kind != KindSpace {
+		t.Fatalf("error %v", err)
+	}
+	n, err := layout.LargestN(job.Spec.Rules, 1<<20/5*4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(f.Hint, "--n=") || !strings.Contains(f.Hint, strconv.FormatInt(n, 10)) {
+		t.Fatalf("hint %q, want %d", f.Hint, n)
+	}
+}
+
+func TestOutputOutsideTheRootIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	_, m := newScripted(t, dir, 2)
+	job := scriptedJob(dir)
+	job.Target.Dir = t.TempDir()
+	_, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job)
+	job.Target.Dir = dir
+	wantNothing(t, job, err, KindUsage)
+}
+
+func TestJobsThatCannotBeAreRefused(t *testing.T) {
+	for name, spoil := range map[string]func(*Job){
+		"negative extent": func(j *Job) { j.ExtentBytes = -1 },
+		"short lease":     func(j *Job) { j.Lease = time.Microsecond },
+		"time limit":      func(j *Job) { j.TimeLimit = -1 },
+		"sync":            func(j *Job) { j.Sync = "often" },
+		"verify":          func(j *Job) { j.Verify = "twice" },
+		"no name":         func(j *Job) { j.Target.Path = "" },
+		"rules":           func(j *Job) { j.Spec.Rules[0].Divisor = 0 },
+	} {
+		dir := t.TempDir()
+		_, m := newScripted(t, dir, 2)
+		job := scriptedJob(dir)
+		spoil(&job)
+		_, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job)
+		wantNothing(t, Job{Target: Target{Dir: dir}}, err, KindUsage)
+		_ = name
+	}
+	_, err := Run(t.Context(), Config{}, scriptedJob(t.TempDir()))
+	if f, ok := err.(*Failure); !ok || f.Kind != KindUsage {
+		t.Fatalf("without a roster: %v", err)
+	}
+}
+
+func TestTooManyRecordsAreAMatterOfSpace(t *testing.T) {
+	dir := t.TempDir()
+	_, m := newScripted(t, dir, 2)
+	job := scriptedJob(dir)
+	job.Spec.N = 729_002_457_810_002_753
+	_, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job)
+	if f := wantNothing(t, job, err, KindSpace); !strings.Contains(f.Error(), "729002457810002752") {
+		t.Fatalf("error %v", f)
+	}
+}
+
+func TestOutputInASubdirectoryOfTheRoot(t *testing.T) {
+	dir := t.TempDir()
+	_, m := newScripted(t, dir, 2)
+	job := scriptedJob(dir)
+	sub := filepath.Join(dir, "a", "b")
+	if err := os.MkdirAll(sub, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	job.Target.Path = filepath.Join(sub, "fizz.txt")
+	if _, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job); err != nil {
+		t.Fatal(err)
+	}
+	job.Target.Dir = sub
+	wantRight(t, job)
+}
