@@ -21,11 +21,17 @@ import (
 // sha1e6 is the SHA-256 of the file of 1e6 records, as sha256sum prints it for the output of a naive program.
 const sha1e6 = "95195a65da8ddd2b9147e90a13efc6bade06c20a7c64a41b247d23a487e14d06"
 
+// quickRaceExit spares every program that the race detector watches its second of sleep at the end.
+const quickRaceExit = "atexit_sleep_ms=0"
+
 var update = flag.Bool("update", false, "rewrite the golden parts of the scripts")
 
 // TestMain makes this binary the command itself when it is called by that name, so the scripts and the tests below run
 // the real program in a process of its own, with its signals and exit codes.
 func TestMain(m *testing.M) {
+	if err := os.Setenv("GORACE", quickRaceExit); err != nil {
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){program: main})
 }
 
@@ -36,6 +42,7 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames: true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("SHA1E6", sha1e6)
+			env.Setenv("GORACE", quickRaceExit)
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {

@@ -26,7 +26,8 @@ func (i interrupted) code() int {
 }
 
 // watchSignals returns a context that the first signal cancels, with an interrupted as its cause. The second signal, or
-// too much time after the first, calls leave, which must not return to ordinary work. stop ends the watch and waits for it.
+// too much time after the first, calls leave, which must not return to ordinary work. stop ends the watch and waits for
+// it. Signals stay caught after it: one that comes while the program leaves must not turn a complete run into a killed one.
 func watchSignals(ctx context.Context, leave func(code int, why string)) (watched context.Context, stop func()) {
 	watched, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 2)
@@ -39,7 +40,6 @@ func watchSignals(ctx context.Context, leave func(code int, why string)) (watche
 		watch(signals, over, cancel, leave)
 	}()
 	return watched, func() {
-		signal.Stop(signals)
 		close(over)
 		<-done
 		cancel(nil)
