@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -11,6 +12,17 @@ import (
 // allocateStepBytes is how much is asked for at once. A file system that reserves terabytes in one call cannot be
 // interrupted meanwhile.
 const allocateStepBytes = 4 << 30
+
+// What a journal takes: its header, and for every extent a record at most.
+const (
+	journalFloorBytes = 4 << 10
+	recordBytesUsual  = recordHeadBytes + 1 + 2*binary.MaxVarintLen64
+	extentFloorBytes  = 64 << 10
+)
+
+// fitSpareBytes and a thousandth are left out of the size that a full disk's message says would fit: the journal, and
+// the file system's own blocks for a file of that size.
+const fitSpareBytes = 64 << 10
 
 // refuseTooLarge compares the size with the limits that are known beforehand. An existing file that will be replaced
 // gives nothing back: it stays until the new one is complete. Passing is no promise (microsoft/diskspd#85,
@@ -41,7 +53,10 @@ func (o *output) beyondLimit() *Failure {
 
 // allocate gives the staging file its size and its space, durably. The size comes first: a file system whose files
 // cannot be so large says so at once and for nothing (hpc/mpifileutils#306).
-func (o *output) allocate(ctx context.Context, sink Sink) error {
+func (o *output) allocate(ctx context.Context, terms jobTerms) error {
+	if err := o.reserveRecords(terms.extentBytes); err != nil {
+		return err
+	}
 	size := o.request.sizeBytes
 	if err := o.staging.Truncate(size); err != nil {
 		return o.sizeFailure(bare(err))
@@ -60,13 +75,24 @@ func (o *output) allocate(ctx context.Context, sink Sink) error {
 		// Probed with success, refused for this file: RsyncProject/rsync#624, moosefs/moosefs#129.
 		o.fs.Allocation = false
 	}
-	if sink == SinkMmap && !o.fs.Allocation && size > 0 {
+	if terms.sink == SinkMmap && !o.fs.Allocation && size > 0 {
 		return &Failure{
 			Kind: KindUsage, Op: "fallocate", Path: o.staging.Name(), Errno: "EOPNOTSUPP", Hint: "--sink=pwrite",
 			Err: errors.New("space cannot be reserved here, and a store into a mapping of a full disk ends the process"),
 		}
 	}
 	return o.flush()
+}
+
+// reserveRecords takes space for the journal's records first: a file that fills the disk to the last block must not leave
+// the journal without one after hours. Where space cannot be taken without growing a file, it is not.
+func (o *output) reserveRecords(extentBytes int64) error {
+	extents := o.request.sizeBytes/max(extentBytes, extentFloorBytes) + 1
+	err := reserveAhead(o.journal.file, journalFloorBytes+min(extents*recordBytesUsual, journalBytesMax))
+	if err == nil || isUnsupported(err) {
+		return nil
+	}
+	return o.addSpace(fileFailure("fallocate", o.journal.file.Name(), err))
 }
 
 // sizeFailure is what ftruncate's refusal means to a person.
@@ -113,7 +139,7 @@ func (o *output) noSpace(op string, cause error) *Failure {
 	}
 	return &Failure{
 		Kind: KindSpace, Op: op, Path: o.path, Errno: "ENOSPC",
-		Hint: "free some space or write elsewhere" + o.orFits(o.fs.FreeBytes),
+		Hint: "free some space or write elsewhere" + o.orFits(o.fs.FreeBytes-o.fs.FreeBytes/1000-fitSpareBytes),
 		Err:  fmt.Errorf("%w: needed %s, %s", cause, bytesText(o.request.sizeBytes), free),
 	}
 }

@@ -12,3 +12,6 @@ func reserve(f *os.File, _, lenBytes int64) error {
 	store := unix.Fstore_t{Flags: unix.F_ALLOCATEALL, Posmode: unix.F_PEOFPOSMODE, Length: lenBytes}
 	return retryEINTR(func() error { return unix.FcntlFstore(f.Fd(), unix.F_PREALLOCATE, &store) })
 }
+
+// reserveAhead takes space for what will be appended to a file; F_PREALLOCATE never changes the size.
+func reserveAhead(f *os.File, lenBytes int64) error { return reserve(f, 0, lenBytes) }

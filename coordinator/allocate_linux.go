@@ -11,3 +11,8 @@ import (
 func reserve(f *os.File, off, lenBytes int64) error {
 	return retryEINTR(func() error { return unix.Fallocate(int(f.Fd()), 0, off, lenBytes) })
 }
+
+// reserveAhead takes space for what will be appended to a file, without changing its size.
+func reserveAhead(f *os.File, lenBytes int64) error {
+	return retryEINTR(func() error { return unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, lenBytes) })
+}

@@ -9,3 +9,6 @@ import (
 
 // reserve says that space cannot be taken beforehand here.
 func reserve(*os.File, int64, int64) error { return errors.ErrUnsupported }
+
+// reserveAhead says that space cannot be taken beforehand here.
+func reserveAhead(*os.File, int64) error { return errors.ErrUnsupported }

@@ -10,50 +10,59 @@ import (
 	"syscall"
 )
 
-// directory is a directory by its path. Here every name is looked up along the path, so a parent must not be renamed
-// while a job runs.
+// directory is an open directory. Every name is looked up in it by os.Root, not along a path; on Windows that also opens
+// files so that they may be renamed and removed while they are open.
 type directory struct {
-	path string
+	root *os.Root
+	path string // as the user named it
 }
 
-// openDirectory checks that there is such a directory.
+// openDirectory opens a directory for look-ups and listing.
 func openDirectory(path string) (*directory, error) {
-	info, err := os.Stat(path)
+	root, err := os.OpenRoot(path)
 	if err != nil {
 		return nil, bare(err)
 	}
-	if !info.IsDir() {
-		return nil, syscall.ENOTDIR
-	}
-	return &directory{path: path}, nil
+	return &directory{root: root, path: path}, nil
 }
 
 // create makes a file that did not exist.
 func (d *directory) create(name string, mode fs.FileMode) (*os.File, error) {
-	f, err := os.OpenFile(d.at(name), os.O_RDWR|os.O_CREATE|os.O_EXCL, mode.Perm())
+	f, err := d.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode.Perm())
 	return f, bare(err)
 }
 
-// open opens an existing regular file.
+// open opens an existing regular file. os.Root follows links within the directory, so what was opened is compared with
+// what stands under the name.
 func (d *directory) open(name string, want access) (*os.File, error) {
-	info, err := os.Lstat(d.at(name))
-	if err != nil {
-		return nil, bare(err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.ErrUnsupported
-	}
 	flags := os.O_RDONLY
 	if want == accessWrite {
 		flags = os.O_RDWR
 	}
-	f, err := os.OpenFile(d.at(name), flags, 0)
-	return f, bare(err)
+	named, err := d.root.Lstat(name)
+	if err != nil {
+		return nil, bare(err)
+	}
+	if !named.Mode().IsRegular() {
+		return nil, errors.ErrUnsupported
+	}
+	f, err := d.root.OpenFile(name, flags, 0)
+	if err != nil {
+		return nil, bare(err)
+	}
+	opened, err := f.Stat()
+	if err == nil && !os.SameFile(named, opened) {
+		err = syscall.ELOOP
+	}
+	if err != nil {
+		return nil, joined(bare(err), bare(f.Close()))
+	}
+	return f, nil
 }
 
 // stat describes what stands under a name; a link is described itself.
 func (d *directory) stat(name string) (fileFacts, error) {
-	info, err := os.Lstat(d.at(name))
+	info, err := d.root.Lstat(name)
 	if err != nil {
 		return fileFacts{}, bare(err)
 	}
@@ -69,34 +78,40 @@ func statFile(f *os.File) (fileFacts, error) {
 	return factsOf(info), nil
 }
 
+// factsOf takes for granted what the platform does not tell: one link, and that it is ours.
 func factsOf(info fs.FileInfo) fileFacts {
 	return fileFacts{id: fileID{info: info}, kind: info.Mode().Type(), size: info.Size(), links: 1, mine: true}
 }
 
-func (d *directory) rename(from, to string) error { return bare(os.Rename(d.at(from), d.at(to))) }
+// rename moves a file over whatever has the new name.
+func (d *directory) rename(from, to string) error { return bare(d.root.Rename(from, to)) }
 
-func (d *directory) link(from, to string) error { return bare(os.Link(d.at(from), d.at(to))) }
+// link gives a file a second name.
+func (d *directory) link(from, to string) error { return bare(d.root.Link(from, to)) }
 
-func (d *directory) remove(name string) error { return bare(os.Remove(d.at(name))) }
+// remove takes a name away.
+func (d *directory) remove(name string) error { return bare(d.root.Remove(name)) }
 
+// names lists the directory.
 func (d *directory) names() ([]string, error) {
-	f, err := os.Open(d.path)
+	listing, err := d.root.Open(".")
 	if err != nil {
 		return nil, bare(err)
 	}
-	names, err := f.Readdirnames(-1)
-	return names, errors.Join(bare(err), bare(f.Close()))
+	names, err := listing.Readdirnames(-1)
+	return names, joined(bare(err), bare(listing.Close()))
 }
 
 // sync says that names cannot be flushed here.
 func (d *directory) sync() error { return errors.ErrUnsupported }
 
-func (d *directory) close() error { return nil }
+func (d *directory) close() error { return bare(d.root.Close()) }
 
 func (d *directory) at(name string) string { return filepath.Join(d.path, name) }
 
+// readLink says where a symbolic link points; for messages only.
 func (d *directory) readLink(name string) string {
-	to, err := os.Readlink(d.at(name))
+	to, err := d.root.Readlink(name)
 	if err != nil {
 		return "?"
 	}

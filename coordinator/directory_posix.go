@@ -119,7 +119,7 @@ func (d *directory) names() ([]string, error) {
 		return nil, err
 	}
 	names, err := listing.Readdirnames(-1)
-	return names, errors.Join(bare(err), bare(listing.Close()))
+	return names, joined(bare(err), bare(listing.Close()))
 }
 
 // sync makes the directory's names durable.

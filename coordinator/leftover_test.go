@@ -197,6 +197,23 @@ func TestAnUnreadableJournalBesideContentIsRefusedNotSwept(t *testing.T) {
 	wantNames(t, dir, ".f.txt.ID.part", ".f.txt.ID.journal.1")
 }
 
+func TestContentWhoseNameIsCutAndWhoseJournalSaysNothingIsNobodys(t *testing.T) {
+	dir := t.TempDir()
+	name := strings.Repeat("n", 255)
+	s := stemOf(name, nameMaxBytes)
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, s.staging(strings.Repeat("ab", 16))), []byte("x"), 0o666),
+		os.WriteFile(filepath.Join(dir, s.journal(strings.Repeat("ab", 16), 1)), make([]byte, 64), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	request := requestFor(filepath.Join(dir, name))
+	request.leftover = LeftoverDiscard
+	o := claimedOutput(t, request)
+	if err := o.abandon(); err != nil {
+		t.Fatal(err)
+	}
+	wantNames(t, dir, "."+s.text+".ID.part", "."+s.text+".ID.journal.1")
+}
+
 func TestAJobThatDiedWithoutContentOrAfterItsPublishIsSweptByTheNext(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f.txt")

@@ -183,7 +183,7 @@ func (o *output) claimInOrder(ctx context.Context, terms jobTerms) error {
 	if err := o.dir.sync(); err != nil && !isUnsupported(err) {
 		return fileFailure("fsync", o.dir.path, err)
 	}
-	return o.allocate(ctx, terms.sink)
+	return o.allocate(ctx, terms)
 }
 
 // stagingName is the name of the staging file in the output's directory, from claim on.
@@ -209,8 +209,8 @@ func (o *output) flush() error {
 func (o *output) record(extents []layout.Extent) error { return o.journal.recordDurable(extents) }
 
 // check compares the staging file with what was created: the same inode under the same name, a regular file with one
-// link and the exact size. What somebody or a file system added is cut off, and the number of bytes returned (B12);
-// a shorter file is an error: its bytes are gone, and extending it would hide that.
+// link and the exact size. What somebody or a file system added is cut off, durably, and the number of bytes returned
+// (nerdunit/androidsideloader#163); a shorter file is an error: its bytes are gone, and extending it would hide that.
 func (o *output) check() (cutBytes int64, err error) {
 	if err := o.refuseLost(); err != nil {
 		return 0, err
@@ -245,7 +245,7 @@ func (o *output) cut() error {
 	if err := o.staging.Truncate(o.request.sizeBytes); err != nil {
 		return fileFailure("truncate", o.staging.Name(), err)
 	}
-	return nil
+	return o.flush()
 }
 
 // refuseLost ends a job whose files were taken away from it.

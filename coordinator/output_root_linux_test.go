@@ -3,8 +3,11 @@ package coordinator
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,35 +45,140 @@ func TestB09AFullFileSystemIsToldWithEverythingThatHelps(t *testing.T) {
 	request := requestFor(path)
 	request.sizeBytes = 100 << 20
 	wantOpenRefused(t, request, KindSpace, "ENOSPC", path, "needed 104857600 bytes (100 MiB)", "free for us are 67108864 bytes (64 MiB)", "--n=9")
-	wantOpenRefused(t, randomRequest(path, 100<<20), KindSpace, "ENOSPC", "--size=67108864")
+	wantOpenRefused(t, randomRequest(path, 100<<20), KindSpace, "ENOSPC", "--size=66976220")
 	wantNames(t, dir)
 }
 
-func TestTheLargestNThatIsNamedDoesFit(t *testing.T) {
-	dir := mountTmpfs(t, "size=8m")
-	path := filepath.Join(dir, "f.txt")
-	free := claimedOutput(t, requestFor(filepath.Join(dir, "probe"))).fileSystem().FreeBytes
-	n, err := layout.LargestN(fifteen.Rules, free)
+// mountExt4 mounts a small ext4 on a loop device.
+func mountExt4(t *testing.T, sizeBytes int64) string {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("mounting needs root")
+	}
+	image := filepath.Join(t.TempDir(), "image")
+	if err := errors.Join(os.WriteFile(image, nil, 0o600), os.Truncate(image, sizeBytes)); err != nil {
+		t.Fatal(err)
+	}
+	at := t.TempDir()
+	for _, command := range [][]string{{"mkfs.ext4", "-q", image}, {"mount", "-o", "loop", image, at}} {
+		if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
+			t.Skipf("%v: %v %s", command, err, out)
+		}
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("umount", at).CombinedOutput(); err != nil {
+			t.Errorf("%v %s", err, out)
+		}
+	})
+	if err := os.Remove(filepath.Join(at, "lost+found")); err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+func TestTheLargestSizeThatAFullDiskNamesDoesFitWithItsJournal(t *testing.T) {
+	for name, dir := range map[string]string{"tmpfs": mountTmpfs(t, "size=8m"), "ext4": mountExt4(t, 32<<20)} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(dir, "f.bin")
+			_, err := openOutput(t.Context(), randomRequest(path, 1<<40))
+			wantFailure(t, err, KindSpace, "--size=")
+			f, _ := errors.AsType[*Failure](err)
+			var size int64
+			if _, err := fmt.Sscanf(f.Hint[strings.Index(f.Hint, "--size="):], "--size=%d", &size); err != nil {
+				t.Fatal(err)
+			}
+			o := claimedOutput(t, randomRequest(path, size))
+			if _, err := io.Copy(io.NewOffsetWriter(o.staging, 0), io.LimitReader(zeros{}, size)); err != nil {
+				t.Fatal(err)
+			}
+			for off := int64(0); off < size; off += 1 << 16 {
+				if err := o.record([]layout.Extent{{Off: off, Len: 1}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := o.publish(); err != nil {
+				t.Fatal(err)
+			}
+			wantNames(t, dir, "f.bin")
+		})
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+func TestAFileThatTakesTheLastBlockLeavesTheJournalItsOwn(t *testing.T) {
+	dir := mountTmpfs(t, "size=64m")
+	terms := testTerms()
+	terms.extentBytes = 64 << 10
+	o, err := openOutput(t.Context(), randomRequest(filepath.Join(dir, "f.bin"), 63<<20))
 	if err != nil {
 		t.Fatal(err)
 	}
-	sizeOf := func(n int64) int64 {
-		l, err := layout.New(layout.Spec{N: n, Rules: fifteen.Rules})
-		if err != nil {
+	defer func() { _ = o.close() }()
+	if err := o.claim(t.Context(), terms); err != nil {
+		t.Fatal(err)
+	}
+	filler, err := os.Create(filepath.Join(dir, "filler"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = io.Copy(filler, zeros{})
+	if !errors.Is(err, unix.ENOSPC) {
+		t.Fatal(err)
+	}
+	if err := filler.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for off := int64(0); off < 63<<20; off += 64 << 10 {
+		if err := o.record([]layout.Extent{{Off: off, Len: 64 << 10}}); err != nil {
 			t.Fatal(err)
 		}
-		return l.Size()
 	}
-	if sizeOf(n) > free || sizeOf(n+1) <= free {
-		t.Errorf("into %d bytes %d records fit, and the message says %d", free, n, n)
+	if _, err := o.publish(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestB38SpecialFilesAreTheStreamsBusiness(t *testing.T) {
+	dir := t.TempDir()
+	fifo := filepath.Join(dir, "fifo")
+	if err := unix.Mkfifo(fifo, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	request := requestFor(fifo)
+	request.existing = ExistingReplace
+	wantOpenRefused(t, request, KindRefused, "neither a regular file nor absent")
+	wantNames(t, dir, "fifo")
+	request = requestFor("/dev/full")
+	request.existing = ExistingReplace
+	wantOpenRefused(t, request, KindRefused, "neither a regular file nor absent")
+}
+
+func TestALeftoverOfAnotherUserIsNeitherRefusedNorTouched(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("giving files away needs root")
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "f.txt")
+	dead := claimedAndDead(t, requestFor(path))
+	for _, name := range []string{dead.stagingName(), dead.stem.journal(dead.jobID, firstEpoch)} {
+		if err := os.Chown(filepath.Join(dir, name), 65534, 65534); err != nil {
+			t.Fatal(err)
+		}
 	}
 	request := requestFor(path)
-	request.sizeBytes = 100 << 20
-	o, err := openOutput(t.Context(), request)
-	if err == nil {
-		t.Fatal(o.close(), "100 MiB were accepted")
+	request.leftover = LeftoverDiscard
+	o := claimedOutput(t, request)
+	writeFifteen(t, o)
+	if _, err := o.publish(); err != nil {
+		t.Fatal(err)
 	}
-	wantFailure(t, err, KindSpace, "--n=")
+	wantNames(t, dir, "f.txt", ".f.txt.ID.part", ".f.txt.ID.journal.1")
 }
 
 func TestAFileSystemThatFillsUpBetweenTheCheckAndTheAllocationLeavesNothing(t *testing.T) {
