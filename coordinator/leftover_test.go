@@ -402,3 +402,55 @@ func TestAJobWhoseStagingFileIsSweptBeforeItsJournalIsSeenGivesWay(t *testing.T)
 	wantFailure(t, <-claimed, KindRefused, "removed or replaced")
 	wantNames(t, dir)
 }
+
+// TestARivalThatLookedBeforeOurJournalStoodIsWaitedFor holds the contest open: a rival of a higher id has its journal, and
+// may have found nobody before ours stood. It either says that it has won, or gives way.
+func TestARivalThatLookedBeforeOurJournalStoodIsWaitedFor(t *testing.T) {
+	for _, wins := range []string{"the rival wins", "the rival gives way"} {
+		t.Run(wins, func(t *testing.T) {
+			dir := memoryDir(t)
+			synctest.Test(t, func(t *testing.T) {
+				o, err := openOutput(t.Context(), requestFor(filepath.Join(dir, "f.txt")))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer func() { _ = o.close() }()
+				header := exampleHeader()
+				header.jobID, header.outputName = strings.Repeat("f", 32), "f.txt"
+				f, err := os.Create(filepath.Join(dir, o.stem.journal(header.jobID, firstEpoch)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer func() { _ = f.Close() }()
+				if state, err := tryLock(f); state != lockFree || err != nil {
+					t.Skipf("no locks here: %v, %v", state, err)
+				}
+				rival := &journal{file: f}
+				if err := rival.append(recordHeader, encodeHeader(header)); err != nil {
+					t.Fatal(err)
+				}
+				claimed := make(chan error, 1)
+				go func() { claimed <- o.claim(t.Context(), testTerms()) }()
+				synctest.Wait()
+				select {
+				case err := <-claimed:
+					t.Fatalf("the claim ended with %v while the rival was undecided", err)
+				default:
+				}
+				if wins == "the rival wins" {
+					err = rival.append(recordClaim, nil)
+				} else {
+					err = os.Remove(f.Name())
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := <-claimed; wins == "the rival wins" {
+					wantFailure(t, err, KindRefused, "pid 4711 on host node-1 is writing this output now")
+				} else if err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}

@@ -105,3 +105,37 @@ func contextWithCause(t *testing.T) (context.Context, context.CancelCauseFunc) {
 	t.Helper()
 	return context.WithCancelCause(t.Context())
 }
+
+func TestOfProcessesAtTheSameMomentExactlyOnePublishes(t *testing.T) {
+	dir := memoryDir(t)
+	path := filepath.Join(dir, "f.txt")
+	for round := range 5 {
+		children := make([]*exec.Cmd, 3)
+		for i := range children {
+			children[i] = childCommand(t, "whole", path)
+		}
+		outs := make([]string, len(children))
+		errs := inParallel([]int{0, 1, 2}, func(i int) error {
+			out, err := children[i].CombinedOutput()
+			outs[i] = string(out)
+			return err
+		})
+		published := 0
+		for i, err := range errs {
+			switch {
+			case err == nil:
+				published++
+			case !strings.Contains(outs[i], "is writing this output now") && !strings.Contains(outs[i], "the file exists"):
+				t.Errorf("round %d: a loser says %s", round, outs[i])
+			}
+		}
+		if published != 1 {
+			t.Fatalf("round %d: %d of 3 processes published: %q", round, published, outs)
+		}
+		wantNames(t, dir, "f.txt")
+		wantContent(t, path, fifteenText)
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
