@@ -208,6 +208,23 @@ func TestCancelInAnyPhaseLeavesNothingAndInMidPublishTheWholeFile(t *testing.T) 
 	}
 }
 
+func TestCancelAfterTheFinalFlushPublishesNothing(t *testing.T) {
+	dir := t.TempDir()
+	_, m := newScripted(t, dir, 2)
+	job := scriptedJob(dir)
+	job.Verify = VerifyNone
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("interrupted")
+	_, err := Run(ctx, Config{Roster: FixedRoster(m), Observe: func(e Event) {
+		if b, ok := e.Body.(BatchDurable); ok && len(b.Extents) == 0 {
+			cancel(why)
+		}
+	}}, job)
+	if found := names(t, dir); err != why || len(found) > 0 {
+		t.Fatalf("error %v, left %v", err, found)
+	}
+}
+
 func TestTimeLimitIsIncomplete(t *testing.T) {
 	dir := t.TempDir()
 	s, m := newScripted(t, dir, 2)

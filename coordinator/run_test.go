@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -226,6 +227,86 @@ func TestB24MoreWorkersThanExtents(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkFile(t, job.Target.Path, job.Spec)
+}
+
+func TestRunWithSeveralWorkersSharesTheFile(t *testing.T) {
+	dir := t.TempDir()
+	job := fileJob(dir, 1e6)
+	job.ExtentBytes = 64 << 10
+	report, _, err := run(t, job, realWorker(t, dir, 1), realWorker(t, dir, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkFile(t, job.Target.Path, job.Spec)
+	if len(report.Workers) != 2 || report.Workers[0].FileBytes == 0 || report.Workers[1].FileBytes == 0 || report.Parameters.Threads != 3 {
+		t.Fatalf("workers %+v", report.Workers)
+	}
+}
+
+func TestRunSurvivesTheEndOfAllWorkersButOne(t *testing.T) {
+	dir := t.TempDir()
+	job := fileJob(dir, 2e6)
+	job.ExtentBytes, job.Lease, job.Verify = 64<<10, time.Second, coordinator.VerifyFull
+	dying, err := worker.New(worker.Config{Roots: map[string]string{"out": dir}, Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	member := serve(t, "dying", func(s *grpc.Server) { dying.Register(s) })
+	end := sync.OnceFunc(func() {
+		if err := dying.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	defer end()
+	written := 0
+	report, err := coordinator.Run(t.Context(), coordinator.Config{
+		Roster: coordinator.FixedRoster(member, realWorker(t, dir, 1)),
+		Observe: func(e coordinator.Event) {
+			if _, ok := e.Body.(coordinator.ExtentWritten); ok {
+				if written++; written == 20 {
+					go end()
+				}
+			}
+		},
+	}, job)
+	checkReport(t, report, job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkFile(t, job.Target.Path, job.Spec)
+}
+
+func TestB39CancelAtAnyMomentLeavesTheWholeFileOrNothing(t *testing.T) {
+	dir := t.TempDir()
+	members := []coordinator.Member{realWorker(t, dir, 2)}
+	for i := range 25 {
+		job := fileJob(dir, 300_000)
+		job.ExtentBytes, job.Existing = 64<<10, coordinator.ExistingReplace
+		ctx, cancel := context.WithCancelCause(t.Context())
+		why := errors.New("interrupted")
+		events := 0
+		report, err := coordinator.Run(ctx, coordinator.Config{
+			Roster: coordinator.FixedRoster(members...),
+			Observe: func(coordinator.Event) {
+				if events++; events == 4*i {
+					cancel(why)
+				}
+			},
+		}, job)
+		cancel(nil)
+		checkReport(t, report, job)
+		if err == nil {
+			checkFile(t, job.Target.Path, job.Spec)
+			if err := os.Remove(job.Target.Path); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if !errors.Is(err, why) || report.Complete {
+			t.Fatalf("after %d events: error %v, complete %v", 4*i, err, report.Complete)
+		}
+		checkOnly(t, dir)
+	}
 }
 
 func TestRunRefusesAnExistingFileAndTouchesNothing(t *testing.T) {
