@@ -45,6 +45,7 @@ func ruleSets(t testing.TB) map[string][]layout.Rule {
 		"seventeen, dense": "2=a,3=b,4=c,5=d,6=e,7=f,8=g,9=h,10=i,11=j,12=k,13=l,14=m,15=n,16=o,17=p,18=q",
 		"UTF-8":            "6=sechs,10=zehn,15=fünfzehn,7=七,11=🎉",
 		"above n":          "3=Fizz,5000000=never,4611686018427387904=ever",
+		"huge divisors":    "4294967311=a,4294967357=b,4611686018427387847=c", // two primes above 2^32, and one near 2^62
 		"equals sign":      "3=a=b,5==",
 		"syllables":        "2=abcdefgh,3=ijklmnopqrstuvwxyz,5=123456789012345,7=1234567890123456,11=k,13=m",
 	} {

@@ -202,6 +202,16 @@ func TestB25TooLargeANumberOfRecordsNamesTheLargest(t *testing.T) {
 	}
 }
 
+func TestB22LargestNOfWordsOfAnyLengthIsExact(t *testing.T) {
+	for length := range int64(layout.MaxWordBytes + 1) {
+		rules := []layout.Rule{{Divisor: 1, Word: strings.Repeat("x", int(length))}}
+		want := min(layout.MaxBytes/(length+1), layout.MaxRecords)
+		if got, err := layout.LargestN(rules, layout.MaxBytes); err != nil || got != want {
+			t.Fatalf("lines of %d bytes: %d, %v; want %d", length+1, got, err, want)
+		}
+	}
+}
+
 func TestAnySixteenRulesAreAccepted(t *testing.T) {
 	for _, rules := range []string{
 		sixteenPrimes,
