@@ -84,6 +84,7 @@ func BenchmarkLocate(b *testing.B) {
 		{"large", "9973=P,10007=QQ", 1e9},
 		{"sixteen", sixteenPrimes, 1e9},
 		{"sixteen-1e17", sixteenPrimes, 1e17},
+		{"most-terms", mostTerms, 1e17},
 	} {
 		l := rulesLayout(b, c.rules, c.n)
 		rng := rand.New(rand.NewPCG(1, 2))
@@ -96,3 +97,24 @@ func BenchmarkLocate(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkNew compiles specs; what filling needs is made later.
+func BenchmarkNew(b *testing.B) {
+	for _, c := range []struct{ name, rules string }{
+		{"fizzbuzz", fizzBuzz},
+		{"sixteen", sixteenPrimes},
+		{"most-terms", mostTerms},
+	} {
+		spec := layout.Spec{N: 1e17, Rules: mustParse(b, c.rules)}
+		b.Run("rules="+c.name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := layout.New(spec); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// mostTerms are sixteen rules that need almost as many terms as sixteen can.
+const mostTerms = "257=a,263=a,269=a,271=a,277=a,281=a,283=a,293=a,307=a,311=a,313=a,317=a,331=a,337=a,347=a,349=a"
