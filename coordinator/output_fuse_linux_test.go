@@ -463,8 +463,14 @@ func TestAJournalWhoseFlushFailedTakesNothingMore(t *testing.T) {
 	o := claimedOutput(t, requestFor(dir+"/f.txt"))
 	armed.Store(true)
 	before := calls.Load()
-	for range 2 {
-		wantFailure(t, o.record([]layout.Extent{{Off: 0, Len: 58}}), KindRuntime, "fsync", "EIO", "journal")
+	wantFailure(t, o.record([]layout.Extent{{Off: 0, Len: 58}}), KindRuntime, "fsync", "EIO", "journal")
+	facts, err := statFile(o.journal.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantFailure(t, o.record([]layout.Extent{{Off: 0, Len: 58}}), KindRuntime, "fsync", "EIO", "journal")
+	if after, err := statFile(o.journal.file); err != nil || after.size != facts.size {
+		t.Errorf("the journal grew from %d to %d bytes, %v", facts.size, after.size, err)
 	}
 	if calls.Load() != before {
 		t.Error("the flush was tried again")

@@ -293,6 +293,30 @@ func TestTmpfsIsDescribedWithItsMount(t *testing.T) {
 	wantNames(t, dir)
 }
 
+func TestBindMountIsDescribedAsTheMountThatItIs(t *testing.T) {
+	base, bound := mountTmpfs(t, "size=1m"), t.TempDir()
+	if err := unix.Mount(base, bound, "", unix.MS_BIND, ""); err != nil {
+		t.Skip(err)
+	}
+	defer func() {
+		if err := unix.Unmount(bound, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	}()
+	for _, dir := range []string{base, bound} {
+		o, err := openOutput(t.Context(), requestFor(filepath.Join(dir, "f.txt")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := o.fileSystem().MountPoint; got != dir {
+			t.Errorf("the mount point is %q, want %q", got, dir)
+		}
+		if err := o.close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestModeOfTheFileIsTheUmasks(t *testing.T) {
 	// The umask belongs to the process, so nothing else may create files meanwhile; tests of this package do not run in parallel.
 	for _, mask := range []int{0o022, 0o027, 0o077, 0o002} {
