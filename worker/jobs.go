@@ -48,7 +48,7 @@ type job struct {
 	lease    time.Duration        // of the last write request
 	idle     *time.Timer          // closes the current handle when the coordinator stays silent; nil while it is heard
 	admitted uint64               // jobs.admitted of the last session
-	quiet    chan struct{}        // closed when a released job has no session and no handle any more
+	quiet    chan struct{}        // closed when nothing of a released job can change a byte any more
 	closed   int                  // handles closed by the release
 	closeErr error                // of them
 }
@@ -72,20 +72,15 @@ type session struct {
 	handle *handle // held until leave; nil before
 }
 
-// admit lets an RPC work on a job, or refuses it. The context that it returns ends when the job is released or taken
-// over, or the worker closes. leave must be called when nothing of the RPC runs any more.
+// admit lets an RPC work on a job, or refuses it. A released job may still be verified; what it does not get any more is
+// a handle, see session.open. The context ends when the job is released or taken over, or the worker closes. leave must
+// be called when nothing of the RPC runs any more.
 func (j *jobs) admit(ctx context.Context, id jobID, epoch uint64, d duty) (context.Context, *session, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	k, err := j.enter(id, epoch)
 	if err != nil {
 		return nil, nil, err
-	}
-	if k.released {
-		if d == dutyFlush {
-			return nil, nil, errUnknownHandle
-		}
-		return nil, nil, errReleased
 	}
 	if err := j.occupy(d); err != nil {
 		return nil, nil, err
@@ -268,11 +263,18 @@ func (j *jobs) beginRelease(id jobID, epoch uint64) (<-chan struct{}, *job, erro
 	return k.quiet, k, nil
 }
 
-// checkQuiet tells whoever waits for the release that nothing of the job is left.
+// checkQuiet tells whoever waits for the release that no session but verifications, which come after it, and no handle
+// is left.
 func (k *job) checkQuiet() {
-	if k.released && len(k.sessions) == 0 && len(k.handles) == 0 {
-		k.tellQuiet()
+	if !k.released || len(k.handles) > 0 {
+		return
 	}
+	for s := range k.sessions {
+		if s.duty != dutyVerify {
+			return
+		}
+	}
+	k.tellQuiet()
 }
 
 func (k *job) tellQuiet() {

@@ -316,6 +316,38 @@ func TestReleaseWaitsForAFlush(t *testing.T) {
 	}
 }
 
+func TestAReleasedJobIsVerified(t *testing.T) {
+	r := startRig(t, nil)
+	j, l := r.job(pb.Sink_SINK_PWRITE, 1000)
+	r.mustWrite(writeRequest(j, layout.Extent{Len: l.Size()}))
+	if _, err := r.release(j); err != nil {
+		t.Fatal(err)
+	}
+	got, err := r.verify(verifyRequest(j, pb.ReadPath_READ_PATH_CACHED, layout.Extent{Len: l.Size()}))
+	if err != nil || len(got.bad) > 0 || got.summary.ReadBytes != l.Size() {
+		t.Errorf("got %v, %v; want all bytes right", got, err)
+	}
+	_, err = r.write(writeRequest(j, layout.Extent{Len: l.Size()}))
+	wantCode(t, err, codes.FailedPrecondition)
+}
+
+func TestAWorkerThatIsClosedRefusesEverything(t *testing.T) {
+	r := startRig(t, nil)
+	j, l := r.job(pb.Sink_SINK_PWRITE, 1000)
+	got := r.mustWrite(writeRequest(j, layout.Extent{Len: l.Size()}))
+	if err := r.worker.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := r.write(writeRequest(j, layout.Extent{Len: l.Size()}))
+	wantCode(t, err, codes.Unavailable)
+	_, err = r.flush(j, got.handle.HandleId)
+	wantCode(t, err, codes.Unavailable)
+	_, err = r.verify(verifyRequest(j, pb.ReadPath_READ_PATH_CACHED, layout.Extent{Len: l.Size()}))
+	wantCode(t, err, codes.Unavailable)
+	_, err = r.release(j)
+	wantCode(t, err, codes.Unavailable)
+}
+
 func TestB07AnErrorOfClosingIsTheResultOfRelease(t *testing.T) {
 	r := startRig(t, breaking(sinktest.Rule{Op: sinktest.OpClose, Err: &sinkError{op: "close", err: syscall.EDQUOT}}))
 	j, l := r.job(pb.Sink_SINK_PWRITE, 1000)
