@@ -50,7 +50,7 @@ func (h *hand) sendAway(cause error, now time.Time, lease time.Duration) {
 // strike sends a worker away that was given work in vain, or out when that was once too often.
 func (d *dispatcher) strike(h *hand, cause error, now time.Time) {
 	if h.strikes++; h.strikes >= strikesMax {
-		d.reject(h, cause, now)
+		d.reject(h, cause)
 		return
 	}
 	h.sendAway(cause, now, d.rules.lease)
@@ -75,7 +75,7 @@ func (d *dispatcher) lose(h *hand, cause error, now time.Time) {
 }
 
 // reject takes a worker out that cannot do this job. The others go on; the last one's reason ends the run.
-func (d *dispatcher) reject(h *hand, cause error, now time.Time) {
+func (d *dispatcher) reject(h *hand, cause error) {
 	d.perform(d.ledger.lost(h.about.worker, cause), cause)
 	h.state, h.err = handOut, cause
 	for _, other := range d.crew {
@@ -148,7 +148,7 @@ func (d *dispatcher) answered(h *hand, about description, err error, now time.Ti
 	case err == nil:
 		d.welcome(h, about)
 	case faultOf(err) == faultRefusal:
-		d.reject(h, err, now)
+		d.reject(h, err)
 	default:
 		h.sendAway(err, now, d.rules.lease)
 	}

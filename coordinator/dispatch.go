@@ -198,7 +198,7 @@ func (d *dispatcher) hear(h *hand, id streamID, e writeEvent, now time.Time) {
 	if e.place != nil {
 		at, err := d.locate(*e.place)
 		if err != nil {
-			d.reject(h, err, now)
+			d.reject(h, err)
 			return
 		}
 		d.ledger.opened(id, at, now)
@@ -233,7 +233,7 @@ func (d *dispatcher) streamEnded(h *hand, id streamID, err error, now time.Time)
 	}
 	switch faultOf(err) {
 	case faultRefusal:
-		d.reject(h, err, now)
+		d.reject(h, err)
 	case faultBusy:
 		d.perform(d.ledger.ended(id, nil), err)
 		d.strike(h, err, now)

@@ -3,7 +3,6 @@ package coordinator
 import (
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"gigafizz/layout"
@@ -96,7 +95,7 @@ func (f *Fold) plan(p JobPlanned) {
 	r.Job, r.Output = p.JobID, p.Target
 	r.Environment.FileSystem = p.FileSystem
 	r.Parameters = Parameters{
-		Layout: "rules", N: p.Spec.N, Rules: rulesText(p.Spec.Rules), SizeBytes: p.SizeBytes, Sink: p.Sink,
+		Layout: "rules", N: p.Spec.N, Rules: layout.FormatRules(p.Spec.Rules), SizeBytes: p.SizeBytes, Sink: p.Sink,
 		SinkReason: p.SinkReason, GrainBytes: p.GrainBytes, ExtentBytes: p.ExtentBytes, Extents: p.Extents,
 		Sync: p.Sync, Verify: p.Verify, LeaseSeconds: seconds(p.Lease),
 	}
@@ -104,17 +103,6 @@ func (f *Fold) plan(p JobPlanned) {
 		seed := p.Spec.Seed
 		r.Parameters.Layout, r.Parameters.Seed = "random", &seed
 	}
-}
-
-func rulesText(rules []layout.Rule) string {
-	text := ""
-	for i, r := range rules {
-		if i > 0 {
-			text += ","
-		}
-		text += strconv.FormatInt(r.Divisor, 10) + "=" + r.Word
-	}
-	return text
 }
 
 func (f *Fold) worker(id string) *workerFold {

@@ -456,9 +456,9 @@ func (l *ledger) disbelieve(name domain) actions {
 	waiting := d.waiting
 	d.waiting = nil
 	var acts actions
-	for n := len(waiting) - 1; n >= 0; n-- {
-		if k := l.entries[waiting[n].entry].find(waiting[n].number); k >= 0 {
-			acts.add(l.drop(waiting[n].entry, k))
+	for _, m := range slices.Backward(waiting) { // the last to return is the first to be leased again
+		if k := l.entries[m.entry].find(m.number); k >= 0 {
+			acts.add(l.drop(m.entry, k))
 		}
 	}
 	assert(d.bytes == 0, "nothing waits in a domain that nobody believes")

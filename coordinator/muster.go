@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"gigafizz/layout"
-	gigafizzv1 "gigafizz/proto/gigafizz/v1"
 )
 
 // muster asks every member who it is, and takes those into the crew that can work at all. A member that does not answer
@@ -50,9 +49,7 @@ func (r *run) muster(ctx context.Context) error {
 
 // handFor makes a hand of a member.
 func (r *run) handFor(m Member) *hand {
-	return &hand{address: m.Address, writer: &grpcWriter{
-		stub: gigafizzv1.NewWorkerServiceClient(m.Conn), about: description{host: m.Address}, lease: r.job.Lease, job: r.wire.proto(),
-	}}
+	return &hand{address: m.Address, writer: newWriter(m, r.job.Lease).forJob(r.wire, description{host: m.Address})}
 }
 
 // newcomers makes hands of members that are not known yet.
@@ -103,7 +100,7 @@ func (r *run) admit(d description) error {
 		reason = fmt.Errorf("it has no sink %q", t.Sink)
 	case r.policy.grainBytes%max(d.pageBytes, 1) != 0:
 		reason = fmt.Errorf("its memory pages of %d bytes do not fit the grain of %d bytes", d.pageBytes, r.policy.grainBytes)
-	case r.among == oneMount && len(r.planned) > 0 && !r.sameKernel(d):
+	case r.wire.among == oneMount && len(r.planned) > 0 && !r.sameKernel(d):
 		reason = errors.New("the job writes through one kernel's page cache, and this worker runs on another kernel")
 	default:
 		return nil

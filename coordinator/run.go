@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"gigafizz/layout"
-	gigafizzv1 "gigafizz/proto/gigafizz/v1"
 )
 
 // run is one job on its way. One goroutine calls its stages.
@@ -28,7 +27,6 @@ type run struct {
 
 	layout  *layout.Layout
 	crew    []*hand
-	among   sharing
 	policy  policy
 	planned []layout.Extent
 	output  *output      // nil where there is no file
@@ -126,13 +124,11 @@ func contentFailure(err error) error {
 
 // open opens the output, and chooses the sink by what the file system can do. A target without a file needs neither.
 func (r *run) open(ctx context.Context) (reason string, err error) {
-	r.among = r.sharingOf()
-	r.wire = wireJob{id: r.id, layout: r.layout, sink: r.job.Target.Sink}
-	r.wire.sharing = gigafizzv1.Sharing_SHARING_ONE_MOUNT
+	r.wire = wireJob{id: r.id, layout: r.layout, sink: r.job.Target.Sink, among: oneMount}
 	if !r.job.Target.onFile() {
-		r.among = oneMount // nobody shares a page of it
 		return "", nil
 	}
+	r.wire.among = r.sharingOf()
 	r.output, err = openOutput(ctx, outputRequest{
 		path: r.job.Target.Path, spec: r.job.Spec, sizeBytes: r.layout.Size(),
 		existing: r.job.Existing, leftover: r.job.Leftover,
@@ -141,13 +137,10 @@ func (r *run) open(ctx context.Context) (reason string, err error) {
 		return "", err
 	}
 	r.flush = r.output.flush
-	if r.job.Target.Sink, reason, err = chooseSink(r.output.fileSystem(), r.job.Target.Sink, r.among); err != nil {
+	if r.job.Target.Sink, reason, err = chooseSink(r.output.fileSystem(), r.job.Target.Sink, r.wire.among); err != nil {
 		return "", err
 	}
 	r.wire.sink, r.wire.root = r.job.Target.Sink, r.job.Target.Root
-	if r.among == severalMounts {
-		r.wire.sharing = gigafizzv1.Sharing_SHARING_SEVERAL_MOUNTS
-	}
 	return reason, nil
 }
 
@@ -228,10 +221,8 @@ func beneath(root, dir, name string) (string, error) {
 func (r *run) newRound() {
 	r.round++
 	r.wire.epoch = journalEpoch<<32 | uint64(r.round)
-	job := r.wire.proto()
 	for _, h := range r.crew {
-		w := h.writer.(*grpcWriter)
-		h.writer = &grpcWriter{stub: w.stub, about: h.about, lease: w.lease, job: job}
+		h.writer = h.writer.(*grpcWriter).forJob(r.wire, h.about)
 	}
 }
 

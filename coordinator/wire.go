@@ -68,13 +68,13 @@ type badExtent struct {
 
 // wireJob is everything that a worker needs to know of a job; it travels with every request.
 type wireJob struct {
-	id      [16]byte
-	epoch   uint64
-	layout  *layout.Layout
-	sink    Sink
-	root    string
-	name    string // of the staging file, beneath the root
-	sharing gigafizzv1.Sharing
+	id     [16]byte
+	epoch  uint64
+	layout *layout.Layout
+	sink   Sink
+	root   string
+	name   string // of the staging file, beneath the root
+	among  sharing
 }
 
 func (j wireJob) proto() *gigafizzv1.Job {
@@ -82,8 +82,15 @@ func (j wireJob) proto() *gigafizzv1.Job {
 		JobId:  j.id[:],
 		Epoch:  j.epoch,
 		Layout: layoutToWire(j.layout),
-		Target: &gigafizzv1.Target{Sink: sinkToWire(j.sink), Root: j.root, Name: j.name, Sharing: j.sharing},
+		Target: &gigafizzv1.Target{Sink: sinkToWire(j.sink), Root: j.root, Name: j.name, Sharing: sharingToWire(j.among)},
 	}
+}
+
+func sharingToWire(among sharing) gigafizzv1.Sharing {
+	if among == severalMounts {
+		return gigafizzv1.Sharing_SHARING_SEVERAL_MOUNTS
+	}
+	return gigafizzv1.Sharing_SHARING_ONE_MOUNT
 }
 
 func layoutToWire(l *layout.Layout) *gigafizzv1.Layout {

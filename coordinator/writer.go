@@ -29,6 +29,16 @@ type grpcWriter struct {
 	job   *gigafizzv1.Job // read only
 }
 
+// newWriter speaks with a member. It has no job yet.
+func newWriter(m Member, lease time.Duration) *grpcWriter {
+	return &grpcWriter{stub: gigafizzv1.NewWorkerServiceClient(m.Conn), lease: lease}
+}
+
+// forJob speaks with the same worker about another job, or another round of it.
+func (w *grpcWriter) forJob(job wireJob, about description) *grpcWriter {
+	return &grpcWriter{stub: w.stub, about: about, lease: w.lease, job: job.proto()}
+}
+
 func (w *grpcWriter) progressInterval() int64 {
 	return max(min(progressMax, w.lease/progressPerLease).Milliseconds(), 1)
 }

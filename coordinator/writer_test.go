@@ -115,7 +115,12 @@ func TestMeterTellsEveryByteOnce(t *testing.T) {
 		resp *gigafizzv1.WriteResponse
 		want int64
 	}{
-		{progress(60), 60}, {receiptOf(100), 40}, {progress(90), 0}, {progress(130), 30}, {receiptOf(50), 20}, {progress(150), 0},
+		{progress(60), 60},
+		{receiptOf(100), 40},
+		{progress(90), 0},
+		{progress(130), 30},
+		{receiptOf(50), 20},
+		{progress(150), 0},
 		{&gigafizzv1.WriteResponse{}, 0},
 	} {
 		w := m.observe(step.resp).work
