@@ -193,6 +193,26 @@ func TestOpenBeneathARootRefusesADevice(t *testing.T) {
 	}
 }
 
+// Behind the check of the name stands another: neither way of opening leaves the root.
+func TestOpenBeneathARootStaysThereWhateverTheName(t *testing.T) {
+	dir := hostileTree(t)
+	r, err := openRootDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for _, name := range []string{"../outside", "dir/../../outside", filepath.Join(dir, "target"), "/etc/passwd"} {
+		for way, open := range map[string]func(string, int) (*os.File, error){"the system": r.openBeneath, "os.Root": r.openThrough} {
+			if f, err := open(name, os.O_RDONLY); err == nil {
+				t.Errorf("%s opened %q", way, name)
+				if err := f.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+}
+
 // A name that is a file and a link to another, in turns, never opens the other.
 func TestOpenBeneathARootWhileNamesAreSwapped(t *testing.T) {
 	dir := hostileTree(t)
@@ -201,9 +221,13 @@ func TestOpenBeneathARootWhileNamesAreSwapped(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	outside, err := os.Stat(filepath.Join(dir, "..", "outside"))
-	if err != nil {
-		t.Fatal(err)
+	var others []fs.FileInfo
+	for _, name := range []string{"../outside", "target"} {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		others = append(others, info)
 	}
 	stop, done := make(chan struct{}), make(chan error, 1)
 	go func() { done <- swapNames(dir, stop) }()
@@ -223,8 +247,8 @@ func TestOpenBeneathARootWhileNamesAreSwapped(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		if os.SameFile(info, outside) {
-			t.Fatal("a swapped name opened a file outside the root")
+		if os.SameFile(info, others[0]) || os.SameFile(info, others[1]) {
+			t.Fatal("a swapped name opened what the link leads to")
 		}
 		if err := f.Close(); err != nil {
 			t.Error(err)
@@ -236,7 +260,7 @@ func TestOpenBeneathARootWhileNamesAreSwapped(t *testing.T) {
 	}
 }
 
-// swapNames makes "swapped" a file and a link that leads outside, in turns.
+// swapNames makes "swapped" a link that leads outside, a file, a link that stays inside, and a file, in turns.
 func swapNames(dir string, stop <-chan struct{}) error {
 	name := filepath.Join(dir, "swapped")
 	for {
@@ -246,11 +270,13 @@ func swapNames(dir string, stop <-chan struct{}) error {
 		default:
 		}
 		spare := filepath.Join(dir, "spare")
-		if err := errors.Join(os.Symlink("../outside", spare), os.Rename(spare, name)); err != nil {
-			return err
-		}
-		if err := errors.Join(os.WriteFile(spare, nil, 0o600), os.Rename(spare, name)); err != nil {
-			return err
+		for _, to := range []string{"../outside", "target"} {
+			if err := errors.Join(os.Symlink(to, spare), os.Rename(spare, name)); err != nil {
+				return err
+			}
+			if err := errors.Join(os.WriteFile(spare, nil, 0o600), os.Rename(spare, name)); err != nil {
+				return err
+			}
 		}
 	}
 }

@@ -1,14 +1,17 @@
 package worker
 
 import (
+	"encoding/binary"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"unsafe"
 
 	"gigafizz/layout"
 	"gigafizz/worker/sinktest"
@@ -238,7 +241,6 @@ func TestPrefaultChangesNoByteBesidePuts(t *testing.T) {
 		if err := s.(prefaulter).prefault(e); err != nil {
 			t.Error(err)
 		}
-		touch(pages(s.(*memorySink).bytes, e)) // the way of other platforms
 	}
 	if err := <-done; err != nil {
 		t.Error(err)
@@ -254,6 +256,40 @@ func TestPrefaultChangesNoByteBesidePuts(t *testing.T) {
 	if err := s.(prefaulter).prefault(layout.Extent{Off: sizeBytes - 1, Len: 2}); err == nil {
 		t.Error("prefaulting outside succeeded")
 	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTouchingUndoesNoStore(t *testing.T) {
+	s := openTestSink(t, KindMemory, 4096)
+	p := s.(*memorySink).bytes
+	stop, done := make(chan struct{}), make(chan struct{})
+	var touches atomic.Int64
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				touch(p)
+				touches.Add(1)
+			}
+		}
+	}()
+	var want [4]byte
+	for i := 0; touches.Load() < 1_000_000; i++ {
+		want[i%4] = byte(i)
+		p[i%4] = byte(i)
+		word := atomic.LoadUint32((*uint32)(unsafe.Pointer(&p[0]))) // plain loads would be answered from registers
+		if word != binary.NativeEndian.Uint32(want[:]) {
+			t.Errorf("after store %d the word is %#x, want %x", i, word, want)
+			break
+		}
+	}
+	close(stop)
+	<-done
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
