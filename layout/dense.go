@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// dense writes runs in which words are frequent and follow no short pattern: record by record, the words of up to
-// sixteen rules from two tables of eight rules each.
+// dense writes runs in which words are frequent and follow no short pattern: record by record, from a table of the
+// lines of all masks that up to sixteen rules can have.
 //
-//	mask 00000000 00000101     store low[00000101] = "TwoFive", store high[0] = "\n" behind it
-//	mask 00000000 00000000     store the number and its newline
+//	mask 101     store lines[101] = "TwoFive\n"
+//	mask 000     store the number and its newline
 //
 // A store always writes sixteen bytes, and the next one overwrites what was too much.
 type dense struct {
@@ -46,15 +46,13 @@ func (d *dense) write(p, numbers []byte) int {
 			n = at + line
 			continue
 		}
-		low, high := &s.low[byte(mask)], &s.high[byte(mask>>8)]
-		lenLow, lenHigh := int(low[syllableMax]), int(high[syllableMax])
-		if lenLow|lenHigh > syllableMax {
+		text := &s.lines[mask]
+		if text[shortMax] == tooLong {
 			n = at + writeLine(to[at:], s.words, mask)
 			continue
 		}
-		store16(to[at:], low[:])
-		store16(to[at+lenLow&syllableMax:], high[:])
-		n = at + lenLow + lenHigh
+		store16(to[at:], text[:])
+		n = at + int(text[shortMax])
 	}
 	return n
 }
@@ -78,33 +76,53 @@ func (d *dense) mark() {
 // spelling is what all writers of a dense rule set share, read-only.
 type spelling struct {
 	words  []word
-	low    [256]syllable // the first eight rules, by the low bits of a mask
-	high   [256]syllable // the next eight, and the newline
-	cycle  []uint64      // the masks of the smallest divisors: one period and as many records more as a run has
+	lines  []shortLine // by mask
+	cycle  []uint64    // the masks of the smallest divisors: one period and as many records more as a run has
 	period int
 	rest   []mark // the other divisors
 }
 
-// denseRulesMax is how many rules a spelling has room for. More of them are written as sparse ones are.
+// denseRulesMax is how many rules a spelling may have: 65,536 lines, 1 MiB, of which few are frequent. More rules are
+// written as sparse ones are.
 const denseRulesMax = 16
 
-// syllable is the joined words of those of eight rules that divide a record. Its last byte is the length, or tooLong.
-type syllable [syllableMax + 1]byte
+// shortLine is the line of a mask. Its last byte is the length, or tooLong.
+type shortLine [shortMax + 1]byte
 
 const (
-	syllableMax = 15
-	tooLong     = 255
+	shortMax = 15
+	tooLong  = 255
 )
+
+// newShortLines doubles the table with each word, which comes last in the lines of the new half.
+func newShortLines(words []word) []shortLine {
+	lines := make([]shortLine, 1, 1<<len(words))
+	for i := range words {
+		for _, l := range lines {
+			lines = append(lines, l.with(words[i].text))
+		}
+	}
+	for i := range lines {
+		lines[i] = lines[i].with("\n")
+	}
+	return lines
+}
+
+func (l shortLine) with(text string) shortLine {
+	n := int(l[shortMax])
+	if n+len(text) > shortMax { // or there is no room already
+		l[shortMax] = tooLong
+		return l
+	}
+	l[shortMax] = byte(n + copy(l[n:], text))
+	return l
+}
 
 // cycleMax is the longest period of the smallest divisors that is marked once for all runs: 32 KiB.
 const cycleMax = 4 << 10
 
 func newSpelling(v *vocabulary, records int) *spelling {
-	s := &spelling{words: v.words}
-	for mask := range uint64(256) {
-		s.low[mask] = newSyllable(joined(v.words, mask))
-		s.high[mask] = newSyllable(joined(v.words, mask<<8) + "\n")
-	}
+	s := &spelling{words: v.words, lines: newShortLines(v.words)}
 	marks := slices.SortedFunc(slices.Values(v.marks), func(a, b mark) int { return cmp.Compare(a.divisor, b.divisor) })
 	period, some := uint64(1), 0
 	for ; some < len(marks); some++ {
@@ -116,13 +134,5 @@ func newSpelling(v *vocabulary, records int) *spelling {
 	}
 	s.period, s.rest = int(period), marks[some:]
 	s.cycle = (&vocabulary{marks: marks[:some]}).cycle(period + uint64(records))
-	return s
-}
-
-func newSyllable(text string) (s syllable) {
-	s[syllableMax] = tooLong
-	if len(text) <= syllableMax {
-		s[syllableMax] = byte(copy(s[:], text))
-	}
 	return s
 }

@@ -47,7 +47,7 @@ func ruleSets(t testing.TB) map[string][]layout.Rule {
 		"above n":          "3=Fizz,5000000=never,4611686018427387904=ever",
 		"huge divisors":    "4294967311=a,4294967357=b,4611686018427387847=c", // two primes above 2^32, and one near 2^62
 		"equals sign":      "3=a=b,5==",
-		"syllables":        "2=abcdefgh,3=ijklmnopqrstuvwxyz,5=123456789012345,7=1234567890123456,11=k,13=m",
+		"short lines":      "2=abcdefgh,3=ijklmnopqrstuvwxyz,5=123456789012345,7=1234567890123456,11=k,13=m",
 	} {
 		sets[name] = mustParse(t, s)
 	}

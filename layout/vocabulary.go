@@ -52,10 +52,9 @@ func newVocabulary(rules []Rule, last uint64) *vocabulary {
 // line is the text of a record that those words stand for.
 func (v *vocabulary) line(mask uint64) string { return joined(v.words, mask) + "\n" }
 
-// joined is the words of a set, one after the other. Bits that stand for no word are ignored.
+// joined is the words of a set, one after the other.
 func joined(words []word, mask uint64) string {
 	var b strings.Builder
-	mask &= 1<<len(words) - 1
 	for ; mask != 0; mask &= mask - 1 {
 		b.WriteString(words[bits.TrailingZeros64(mask)].text)
 	}
