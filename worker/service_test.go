@@ -39,6 +39,12 @@ func startRig(t *testing.T, change func(*Worker)) *rig {
 	if change != nil {
 		change(w)
 	}
+	return &rig{t: t, worker: w, client: serve(t, w), dir: dir}
+}
+
+// serve puts a worker behind an in-memory listener until the test ends, and closes it then.
+func serve(t testing.TB, w *Worker) pb.WorkerServiceClient {
+	t.Helper()
 	server := grpc.NewServer(ServerOptions()...)
 	w.Register(server)
 	listener := bufconn.Listen(1 << 20)
@@ -62,7 +68,7 @@ func startRig(t *testing.T, change func(*Worker)) *rig {
 			t.Errorf("close: %v", err)
 		}
 	})
-	return &rig{t: t, worker: w, client: pb.NewWorkerServiceClient(conn), dir: dir}
+	return pb.NewWorkerServiceClient(conn)
 }
 
 // fizz is the content of the test jobs: large enough for some windows, small enough for any machine.
