@@ -57,6 +57,7 @@ func ruleSets(t testing.TB) map[string][]layout.Rule {
 		}
 		return rules
 	}
+	sets["runs beyond 64 KiB"] = []layout.Rule{{Divisor: 2, Word: strings.Repeat("x", 200)}}
 	sets["long words"] = long(7, 11, 50)
 	sets["long rare words"] = long(997, 1009)
 	sets["long everywhere"] = long(1)
@@ -247,7 +248,7 @@ func fuzzRules(data []byte) (rules []layout.Rule) {
 		if data[1]%4 == 0 {
 			d = d*int64(data[1]+1) + int64(data[2])
 		}
-		rules = append(rules, layout.Rule{Divisor: d, Word: strings.Repeat(string('A'+rune(data[3]%26)), int(data[3]/16))})
+		rules = append(rules, layout.Rule{Divisor: d, Word: strings.Repeat(string('A'+rune(data[3]%26)), int(data[3]/16)*int(1+data[2]/16))})
 	}
 	return rules
 }

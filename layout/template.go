@@ -34,7 +34,7 @@ func newTemplate(b *bucket, v *vocabulary) *template {
 			continue
 		}
 		bytes := b.through(b.first+records) - b.through(b.first)
-		if bytes > templateBytesMax {
+		if bytes > templateBytesMax || v.runBytesMax(pow10(k), b.digits) > runReach {
 			continue
 		}
 		t := &template{block: newBlock(v, int(b.digits), k, records/pow10(k)), bytes: bytes, number: b.first / records}
