@@ -99,11 +99,14 @@ func failureOf(err error) failure {
 		sink *sinkError
 		path *fs.PathError
 	)
-	if errors.As(err, &path) {
-		f.operation, f.path = path.Op, path.Path
-	}
 	if errors.As(err, &at) {
-		f.path, f.extent = at.path, at.extent
+		f.operation, f.path, f.extent = at.op, at.path, at.extent
+	}
+	if errors.As(err, &path) {
+		f.operation = path.Op
+		if f.path == "" {
+			f.path = path.Path
+		}
 	}
 	if errors.As(err, &sink) {
 		f.operation = sink.op
@@ -116,6 +119,7 @@ func failureOf(err error) failure {
 
 // targetError says which target, and which bytes of it, an error is about.
 type targetError struct {
+	op     string // the operation; what caused the error may know better
 	path   string
 	extent layout.Extent // Len 0: no particular bytes
 	err    error

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"fmt"
 	"slices"
 	"sort"
 
@@ -78,7 +79,7 @@ func (s *flushState) start() (failures uint64) { return s.failures }
 // flush that failed meanwhile.
 func (s *flushState) accept(failures uint64, e layout.Extent) (uint64, error) {
 	if failures != s.failures {
-		return 0, s.err
+		return 0, fmt.Errorf("a flush failed while the extent was written: %w", s.err)
 	}
 	if len(s.waiting) >= waitingMax {
 		return 0, errUnflushed

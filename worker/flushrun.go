@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"fmt"
 	"time"
 )
 
@@ -33,9 +32,10 @@ func (h *handle) join() *flushRun {
 	defer h.mu.Unlock()
 	if h.running == nil {
 		h.running = &flushRun{done: make(chan struct{})}
+		first := h.running
 		h.hold()
-		h.jobs.work.Go(h.runFlushes)
-		return h.running
+		h.jobs.work.Go(func() { h.runFlushes(first) })
+		return first
 	}
 	if h.queued == nil {
 		h.queued = &flushRun{done: make(chan struct{})}
@@ -44,20 +44,17 @@ func (h *handle) join() *flushRun {
 }
 
 // runFlushes flushes until nobody asks any more.
-func (h *handle) runFlushes() {
+func (h *handle) runFlushes(run *flushRun) {
 	defer h.letGo()
-	for run := h.first(); run != nil; run = h.next() {
+	for ; run != nil; run = h.next() {
 		began := time.Now()
-		run.verdict = h.flushOnce()
+		if h.beginFlush() {
+			h.endFlush(h.target.sink.Sync())
+		}
 		run.took = time.Since(began)
+		run.verdict = h.verdict()
 		close(run.done)
 	}
-}
-
-func (h *handle) first() *flushRun {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.running
 }
 
 // next is the flush that was asked for meanwhile.
@@ -68,17 +65,20 @@ func (h *handle) next() *flushRun {
 	return h.running
 }
 
-func (h *handle) flushOnce() verdict {
+func (h *handle) beginFlush() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.flushes.begin() {
-		h.mu.Unlock()
-		err := h.target.sink.Sync()
-		h.mu.Lock()
-		if err != nil {
-			err = fmt.Errorf("flush: %w", err)
-		}
-		h.attempts.revoke(h.flushes.end(err))
-	}
+	return h.flushes.begin()
+}
+
+func (h *handle) endFlush(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.attempts.revoke(h.flushes.end(err))
+}
+
+func (h *handle) verdict() verdict {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	return h.flushes.verdict()
 }

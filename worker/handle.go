@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 )
@@ -157,14 +156,15 @@ func (h *handle) letGo() {
 	}
 }
 
-// close closes the sink. Nobody holds the handle, so nothing stores through it.
+// close closes the sink. Nobody holds the handle, so nothing stores through it. Its error goes to who released the job
+// or closes the worker. If that is nobody, the coordinator is silent or superseded, and was promised nothing more.
 func (h *handle) close() {
 	var err error
 	if h.target.sink != nil {
 		err = h.target.sink.Close()
 	}
 	if err != nil {
-		err = &targetError{path: h.contract.destination.path(), err: fmt.Errorf("close: %w", err)}
+		err = &targetError{op: "close", path: h.contract.destination.path(), err: err}
 	}
 	h.jobs.mu.Lock()
 	defer h.jobs.mu.Unlock()
@@ -191,11 +191,11 @@ func (h *handle) begin() (failures uint64) {
 func (h *handle) accept(failures uint64, a assignment) (uint64, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	seq, err := h.flushes.accept(failures, a.extent)
+	sequence, err := h.flushes.accept(failures, a.extent)
 	if err == nil && h.contract.destination.volatile() && h.running == nil && h.flushes.begin() {
 		h.flushes.end(nil) // nothing to flush there, and so nothing to remember
 	}
-	return seq, err
+	return sequence, err
 }
 
 // claim and settle are those of attempts.

@@ -92,4 +92,6 @@ func (w *Worker) openFile(d destination, flags int, sizeBytes int64) (*os.File, 
 }
 
 // failed adds where an error of opening happened.
-func (d destination) failed(err error) error { return &targetError{path: d.path(), err: err} }
+func (d destination) failed(err error) error {
+	return &targetError{op: "open", path: d.path(), err: err}
+}

@@ -20,18 +20,23 @@ type pageCache struct {
 	ranges int // how many were checked
 }
 
-// bypass flushes f, since no page can be dropped before it was written back, and prepares to read past the cache. An
+// bypass prepares to read f past the cache, and flushes it, since no page can be dropped before it was written back. An
 // error of the flush is an error of the storage, and ends the verification; a file system that knows no flush only
 // leaves it unproven.
 func bypass(f *os.File) (*pageCache, error) {
 	c := &pageCache{file: f, proven: true}
-	if err := f.Sync(); err != nil {
-		if !errors.Is(err, syscall.EINVAL) && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EROFS) {
-			return nil, &sinkError{op: "fsync", err: err}
-		}
-		c.proven = false
-	}
 	c.prepare()
+	if !c.proven {
+		return c, nil
+	}
+	err := f.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EROFS) {
+		c.proven = false
+		return c, nil
+	}
+	if err != nil {
+		return nil, &sinkError{op: "fsync", err: err}
+	}
 	return c, nil
 }
 

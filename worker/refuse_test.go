@@ -132,8 +132,8 @@ func TestWhatIsNoJobsFileIsRefused(t *testing.T) {
 		}
 		j.Target.Name = name
 		_, err := r.write(writeRequest(j, layout.Extent{Len: l.Size()}))
-		if f := wantCode(t, err, codes.FailedPrecondition); f.Path != "out/"+name {
-			t.Errorf("%s: failure %v: want the path", name, f)
+		if f := wantCode(t, err, codes.FailedPrecondition); f.Path != "out/"+name || f.Operation != "open" {
+			t.Errorf("%s: failure %v: want operation and path", name, f)
 		}
 	}
 	if got, err := os.ReadFile(in("short")); err != nil || string(got) != "x" {

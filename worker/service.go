@@ -14,11 +14,12 @@ import (
 
 // ServerOptions are what every gRPC server that carries the service must use. A worker moves ranges and not data, so
 // its messages are small; and a coordinator that is gone must be noticed by the transport too, since a half-open
-// connection otherwise lasts a quarter of an hour (grpc/grpc-go#7542).
+// connection otherwise lasts a quarter of an hour (grpc/grpc-go#7542). Streams are bounded generously, as a flush must
+// not have to wait until one of a large machine's writes ends; a worker counts its writes itself.
 func ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(64 << 10),
-		grpc.MaxConcurrentStreams(64),
+		grpc.MaxConcurrentStreams(1024),
 		grpc.MaxHeaderListSize(16 << 10),
 		grpc.ConnectionTimeout(10 * time.Second),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 15 * time.Second, Timeout: 5 * time.Second}),

@@ -315,7 +315,7 @@ func (w *Worker) encodeVerdict(v verdict, path string, took time.Duration) *pb.F
 		FlushNs: took.Nanoseconds(),
 	}
 	if v.err != nil {
-		m.Failure = w.encodeFailure(&targetError{path: path, err: v.err})
+		m.Failure = w.encodeFailure(&targetError{op: "flush", path: path, err: v.err})
 	}
 	return &pb.FlushResponse{Event: &pb.FlushResponse_Verdict{Verdict: m}}
 }
@@ -332,7 +332,7 @@ func (w *Worker) encodeBadExtent(b badExtent, path string) *pb.VerifyResponse {
 		Actual:         b.Actual,
 	}
 	if b.err != nil {
-		m.Failure = w.encodeFailure(&targetError{path: path, extent: b.Extent, err: b.err})
+		m.Failure = w.encodeFailure(&targetError{op: "read", path: path, extent: b.Extent, err: b.err})
 	}
 	return &pb.VerifyResponse{Event: &pb.VerifyResponse_BadExtent{BadExtent: m}}
 }

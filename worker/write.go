@@ -66,7 +66,7 @@ func (w *writer) write(ctx context.Context, a assignment) (receipt, error) {
 	r, err := w.extent(ctx, a)
 	if err != nil {
 		w.handle.settle(a, nil)
-		return receipt{}, &targetError{path: w.handle.contract.destination.path(), extent: a.extent, err: err}
+		return receipt{}, &targetError{op: "write", path: w.handle.contract.destination.path(), extent: a.extent, err: err}
 	}
 	w.handle.settle(a, &r)
 	return r, nil
