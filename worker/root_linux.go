@@ -21,6 +21,7 @@ func (r *rootDir) openBeneath(name string, flags int) (*os.File, error) {
 	if err != nil {
 		return nil, r.refused(name, err)
 	}
+	_ = unix.SetNonblock(fd, false) // it has done its work; a FUSE server would be told of it, and could take it seriously
 	return os.NewFile(uintptr(fd), filepath.Join(r.dir.Name(), name)), nil
 }
 

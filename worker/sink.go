@@ -101,6 +101,9 @@ func newSink(o opening) (Sink, error) {
 	if o.SizeBytes < 0 {
 		return nil, fmt.Errorf("a size of %d bytes", o.SizeBytes)
 	}
+	if o.File != nil && (o.Kind == KindNull || o.Kind == KindMemory) {
+		return nil, errors.New("it has no file")
+	}
 	switch o.Kind {
 	case KindNull:
 		return newNullSink(o.SizeBytes), nil

@@ -85,6 +85,7 @@ func TestOpenSinkRefuses(t *testing.T) {
 		{"dontcache by name", opening{Kind: KindDontCache, SizeBytes: sizeBytes, Sharing: SharingOneMount}, "open sink dontcache: not available in this build"},
 		{"a negative size", opening{Kind: KindNull, SizeBytes: -1}, "-1 bytes"},
 		{"a file without its size", opening{Kind: KindPwrite, SizeBytes: sizeBytes + 1, Sharing: SharingOneMount}, "has 8192 bytes, not 8193"},
+		{"a file that is not wanted", opening{Kind: KindNull, SizeBytes: sizeBytes}, "it has no file"},
 		{"a file without sharing", opening{Kind: KindPwrite, SizeBytes: sizeBytes}, "no such sharing"},
 		{"a mapping on several mounts", opening{Kind: KindMmap, SizeBytes: sizeBytes, Sharing: SharingSeveralMounts}, "several mounts"},
 	} {
