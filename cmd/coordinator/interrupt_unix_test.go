@@ -87,8 +87,6 @@ func names(t *testing.T, dir string) []string {
 	return found
 }
 
-func heavy() bool { return os.Getenv("GIGAFIZZ_TEST_HEAVY") != "" }
-
 // TestB39InterruptAtAnyTimeEndsInOrder sends a signal at a random time of a run: it ends within five seconds, the name
 // shows the whole file or nothing, and nothing is left beside it.
 func TestB39InterruptAtAnyTimeEndsInOrder(t *testing.T) {

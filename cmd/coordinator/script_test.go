@@ -149,3 +149,6 @@ func field(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s is %s", args[1], got)
 	}
 }
+
+// heavy tells whether tests may take minutes.
+func heavy() bool { return os.Getenv("GIGAFIZZ_TEST_HEAVY") != "" }

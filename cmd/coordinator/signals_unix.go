@@ -22,7 +22,8 @@ func endSignals() []os.Signal {
 }
 
 // ignoreSignals turns two signals into the errors of the calls that raise them: SIGPIPE into EPIPE, so that "| head"
-// ends in order, and SIGXFSZ into EFBIG (setrlimit(2)), so that a file size limit is told and cleaned up after.
+// ends in order, and SIGXFSZ into EFBIG (setrlimit(2)), so that a file size limit is told and cleaned up after. The Go
+// runtime drops SIGXFSZ by itself today; here the program says that it depends on it.
 func ignoreSignals() { signal.Ignore(unix.SIGPIPE, unix.SIGXFSZ) }
 
 // errnoName is the symbol of a system error, such as "ENOSPC"; empty if it is none.

@@ -22,6 +22,13 @@ func TestTallyLineSaysHowFarHowFastAndHowLong(t *testing.T) {
 		t.Errorf("before the first phase: %q", got)
 	}
 	ta.apply(at(1, coordinator.PhaseBegan{Phase: coordinator.PhaseWrite}))
+	var b tally
+	b.apply(at(0, coordinator.JobPlanned{SizeBytes: 58}))
+	b.apply(at(0, coordinator.PhaseBegan{Phase: coordinator.PhaseWrite}))
+	b.apply(at(0, coordinator.Progress{Accepted: 58}))
+	if got, want := b.line(0), "write: 58 B of 58 B (100 %), 0 B/s now, 0 B/s so far"; got != want {
+		t.Errorf("B28, in no time: got %q, want %q", got, want)
+	}
 	for s := 2; s <= 5; s++ { // one gigabyte a second, then a wall
 		ta.apply(at(float64(s), coordinator.Progress{Accepted: 1e9}))
 	}
