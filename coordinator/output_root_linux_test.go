@@ -355,7 +355,7 @@ func TestACancelledClaimLeavesNothing(t *testing.T) {
 	ctx, cancel := contextWithCause(t)
 	cause := errors.New("interrupted")
 	cancel(cause)
-	if err := o.claim(ctx, testTerms()); err != cause { //nolint:errorlint // the cause itself, as it was given
+	if err := o.claim(ctx, testTerms()); err != cause {
 		t.Errorf("the claim ended with %v, want the cause", err)
 	}
 	wantNames(t, dir)
