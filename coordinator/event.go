@@ -22,7 +22,8 @@ type Body interface {
 // Observer takes events. It is called from one goroutine at a time and must not block: the run waits for it.
 type Observer func(Event)
 
-// JobPlanned comes first: the effective values of the run, before anything was created.
+// JobPlanned comes first: the effective values of the run, before anything was created. A run that is refused before it
+// is planned has none.
 type JobPlanned struct {
 	JobID       string // 32 hex digits
 	Spec        layout.Spec
@@ -39,7 +40,8 @@ type JobPlanned struct {
 	FileSystem  FileSystem // zero for null: and memory:
 }
 
-// WorkerReady says that a worker may be given assignments. One for each process, however many addresses it has.
+// WorkerReady says that a worker may be given assignments. One for each process, however many addresses it has; it may
+// come late, when a worker was started again.
 type WorkerReady struct {
 	Worker  string // its id, 32 hex digits
 	Host    string
@@ -60,7 +62,8 @@ const (
 	PhasePublish Phase = "publish"
 )
 
-// PhaseBegan says that a phase began, and so that the one before it ended.
+// PhaseBegan says that a phase began, and so that the one before it ended. Writing and flushing come again when a flush
+// fails.
 type PhaseBegan struct {
 	Phase Phase
 }
@@ -91,14 +94,15 @@ type ExtentFailed struct {
 	Err     error
 }
 
-// BatchDurable says that one flush made these extents durable.
+// BatchDurable says that one flush made these extents durable. The final flush has none: it finds them durable.
 type BatchDurable struct {
 	Extents []layout.Extent
 	Bytes   int64
 	Flush   time.Duration
 }
 
-// FlushFailed says that a flush reported an error and that these extents will be written again.
+// FlushFailed says that a flush reported an error and that these extents will be written again. After the final flush,
+// which names none, the whole file is read back and what is bad is written again.
 type FlushFailed struct {
 	Extents []layout.Extent
 	Err     error

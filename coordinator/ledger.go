@@ -33,13 +33,13 @@ const ownKernel domain = "own kernel"
 
 // Limits of retrying.
 const (
-	attemptsMax     = 2  // that live at the same time, at one extent
-	spaceFaultsMax  = 2  // "no space" twice at one extent is not a passing state
-	otherFaultsMax  = 3  // of one extent, any other error
-	lossesMax       = 10 // workers that died with one extent in their hands: it may be the extent that kills them
-	failedFlushMax  = 2  // of one extent: written, not flushed, written again, not flushed again
-	assignmentsMax  = 64 // in one write stream, by the protocol
-	streamWishBytes = 64 << 20
+	attemptsMax     = 2         // that live at the same time, at one extent
+	spaceFaultsMax  = 2         // "no space" twice at one extent is not a passing state
+	otherFaultsMax  = 3         // of one extent, any other error
+	lossesMax       = 10        // workers that died with one extent in their hands: it may be the extent that kills them
+	failedFlushMax  = 2         // of one extent: written, not flushed, written again, not flushed again
+	assignmentsMax  = 64        // in one write stream, by the protocol
+	streamWishBytes = 256 << 20 // a stream costs a few messages, nothing beside so many bytes
 )
 
 // ledgerRules are what a ledger goes by.

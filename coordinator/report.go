@@ -16,7 +16,7 @@ type Report struct {
 	FileBytes      int64   `json:"file_bytes"`
 	AcceptedBytes  int64   `json:"accepted_bytes"`
 	DurableBytes   int64   `json:"durable_bytes"`
-	RedoneBytes    int64   `json:"redone_bytes"`
+	RedoneBytes    int64   `json:"redone_bytes"` // of receipts beyond the file's own bytes: second copies, and what was written again after an error
 	ElapsedSeconds float64 `json:"elapsed_seconds"`
 	PrepareSeconds float64 `json:"prepare_seconds"`
 	// Sums over threads of the time that each spent, so on two threads they may exceed the elapsed time.

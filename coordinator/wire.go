@@ -13,6 +13,10 @@ import (
 // protocolVersion is the version of the protocol that this coordinator speaks; a worker of another one is refused.
 const protocolVersion = 1
 
+// streamsMax is how many write streams a worker is given at most. A worker's server takes 64 streams at a time, and a
+// stream too many would wait without a word, which looks like a dead worker; flushes and questions need some too.
+const streamsMax = 56
+
 // description is what a worker tells about itself.
 type description struct {
 	worker      string // its id, 32 hex digits; new for every start of the process
@@ -180,7 +184,7 @@ func descriptionFromWire(d *gigafizzv1.DescribeResponse) description {
 		program:     d.GetProgramVersion(),
 		kernel:      d.GetKernelId(),
 		pageBytes:   d.GetPageSizeBytes(),
-		threads:     int(d.GetThreadCount()),
+		threads:     min(int(d.GetThreadCount()), streamsMax),
 		memoryBytes: d.GetAvailableMemoryBytes(),
 		roots:       d.GetRoots(),
 		sinks:       sinksFromWire(d.GetSinks()),
