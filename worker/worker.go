@@ -5,12 +5,12 @@
 //
 //	service.go   the gRPC boundary: decode and check (wire.go), call, encode, map errors to codes (failure.go)
 //	jobs.go      admits the request to its job, and ends it on release, on a later epoch, or with the process
-//	handle.go    opens the target with the first write (open.go), beneath a root and without following links
+//	handle.go    opens the target with the first write (open.go), beneath a root and without following links (root.go)
 //	write.go     the hot loop: generate a window, hand it to the sink, again; no network in it
 //	attend.go    progress beside the loop, also while one system call is slow; it renews the lease
 //	sink*.go     where bytes go, and the guards against faults in a mapping
-//	flush.go     what of it is durable, as a pure state machine
-//	verify.go    reads back, past the cache where that can be shown, and compares
+//	flush.go     what of it is durable, as a pure state machine; flushrun.go flushes and asks it
+//	verify.go    reads back, past the cache where that can be shown (pagecache.go), and compares
 //
 // A worker only overwrites a file that is there already. It never creates, truncates, allocates, renames or unlinks, and
 // every byte that it stores is the final one, so no late store of a frozen worker can do harm.
