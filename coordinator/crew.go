@@ -147,7 +147,7 @@ func (d *dispatcher) answered(h *hand, about description, err error, now time.Ti
 		h.state, h.err = handOut, fmt.Errorf("%s is a second address of the same worker", h.address)
 	case err == nil:
 		d.welcome(h, about)
-	case faultOf(err) == faultRefusal:
+	case !retryable(err):
 		d.reject(h, err)
 	default:
 		h.sendAway(err, now, d.rules.lease)
