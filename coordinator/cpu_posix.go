@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpuTime is what this process has used of the processors, in user and in kernel mode.
-func cpuTime() (user, system time.Duration) {
+// CPUTime is what this process has used of the processors, in user and in kernel mode.
+func CPUTime() (user, system time.Duration) {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
 		return 0, 0

@@ -5,8 +5,8 @@ import (
 	"runtime"
 )
 
-// readEnvironment says where a run takes place, for its report. What a platform does not tell stays zero.
-func readEnvironment(found FileSystem) Environment {
+// ReadEnvironment says where a run takes place, for its report. What a platform does not tell stays zero.
+func ReadEnvironment(found FileSystem) Environment {
 	host, err := os.Hostname()
 	if err != nil {
 		host = ""

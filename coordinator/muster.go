@@ -87,8 +87,8 @@ func (r *run) admit(d description) error {
 	t := r.job.Target
 	var reason error
 	switch {
-	case d.protocol != protocolVersion:
-		reason = fmt.Errorf("it speaks protocol version %d, and this coordinator speaks %d", d.protocol, protocolVersion)
+	case d.protocol != ProtocolVersion:
+		reason = fmt.Errorf("it speaks protocol version %d, and this coordinator speaks %d", d.protocol, ProtocolVersion)
 	case d.generator != layout.GeneratorVersion:
 		reason = fmt.Errorf("its generator has version %d, and this one has %d: they may write different bytes",
 			d.generator, layout.GeneratorVersion)

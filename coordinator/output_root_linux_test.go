@@ -396,7 +396,7 @@ func TestAFileBeyondTheProcessesLimitIsRefusedWithTheLimit(t *testing.T) {
 
 func TestEnvironmentSaysWhereTheRunTookPlace(t *testing.T) {
 	o := claimedOutput(t, requestFor(filepath.Join(t.TempDir(), "f.txt")))
-	e := readEnvironment(o.fileSystem())
+	e := ReadEnvironment(o.fileSystem())
 	if e.Host == "" || e.OS != "linux" || e.Arch == "" || e.Kernel == "" || e.CPUs < 1 || e.MemoryBytes < 64<<20 || e.Device == "" {
 		t.Errorf("the environment is %+v", e)
 	}

@@ -50,7 +50,7 @@ const (
 
 func newRun(cfg Config, job Job) *run {
 	r := &run{cfg: cfg, job: job.withDefaults(), began: time.Now()}
-	r.cpu[0], r.cpu[1] = cpuTime()
+	r.cpu[0], r.cpu[1] = CPUTime()
 	rand.Read(r.id[:])
 	r.fold = NewFold(cfg.Program, r.began)
 	return r
@@ -457,8 +457,8 @@ func (r *run) end(err error) Report {
 	if r.output != nil {
 		found = r.output.fileSystem()
 	}
-	report.Environment = readEnvironment(found)
-	user, system := cpuTime()
+	report.Environment = ReadEnvironment(found)
+	user, system := CPUTime()
 	report.UserCPUSeconds = seconds(user - r.cpu[0])
 	report.SystemCPUSeconds = seconds(system - r.cpu[1])
 	return report

@@ -46,7 +46,7 @@ type scripted struct {
 func newScripted(t *testing.T, dir string, threads int32) (*scripted, Member) {
 	t.Helper()
 	s := &scripted{dir: dir, about: &gigafizzv1.DescribeResponse{
-		WorkerId: bytes.Repeat([]byte{7}, 16), HostName: "scripted", ProcessId: 1, ProtocolVersion: protocolVersion,
+		WorkerId: bytes.Repeat([]byte{7}, 16), HostName: "scripted", ProcessId: 1, ProtocolVersion: ProtocolVersion,
 		GeneratorVersion: layout.GeneratorVersion, KernelId: kernelID(), PageSizeBytes: 4096, ThreadCount: threads,
 		AvailableMemoryBytes: 1 << 30, Roots: []string{"out"},
 		Sinks: []gigafizzv1.Sink{gigafizzv1.Sink_SINK_PWRITE, gigafizzv1.Sink_SINK_NULL, gigafizzv1.Sink_SINK_MEMORY},

@@ -19,9 +19,3 @@ func Survey(ctx context.Context, cfg Config, job Job) (JobPlanned, error) {
 	}
 	return planned, err
 }
-
-// ProtocolVersion is the version of the protocol that this build speaks; a worker of another one is refused.
-const ProtocolVersion = protocolVersion
-
-// ReadEnvironment describes the machine that this process runs on, and the file system of the output if there is one.
-func ReadEnvironment(found FileSystem) Environment { return readEnvironment(found) }

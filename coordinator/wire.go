@@ -10,8 +10,8 @@ import (
 	gigafizzv1 "gigafizz/proto/gigafizz/v1"
 )
 
-// protocolVersion is the version of the protocol that this coordinator speaks; a worker of another one is refused.
-const protocolVersion = 1
+// ProtocolVersion is the version of the protocol that this coordinator speaks; a worker of another one is refused.
+const ProtocolVersion = 1
 
 // streamsMax is how many write streams a worker is given at most. A worker's server takes 64 streams at a time, and a
 // stream too many would wait without a word, which looks like a dead worker; flushes and questions need some too.

@@ -45,7 +45,7 @@ func (w *grpcWriter) progressInterval() int64 {
 
 // describe asks a worker who it is.
 func (w *grpcWriter) describe(ctx context.Context) (description, error) {
-	resp, err := w.stub.Describe(ctx, &gigafizzv1.DescribeRequest{ProtocolVersion: protocolVersion})
+	resp, err := w.stub.Describe(ctx, &gigafizzv1.DescribeRequest{ProtocolVersion: ProtocolVersion})
 	if err != nil {
 		return description{}, failureFromStatus(ctx, "describe", err, w.about)
 	}

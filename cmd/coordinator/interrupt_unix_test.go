@@ -273,3 +273,25 @@ func TestB38ReadOnlyDirectoryIsAnErrorThatLeavesNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestB39InterruptOfAStreamThatNobodyReads blocks in a write to a full pipe, which no signal ends.
+func TestB39InterruptOfAStreamThatNobodyReads(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = errors.Join(r.Close(), w.Close()) }()
+	s := &started{Cmd: exec.Command(program, "--n=inf", "--out=-"), ended: make(chan error, 1)}
+	s.Stdout, s.Stderr = w, &s.stderr
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { s.ended <- s.Wait() }()
+	if _, err := io.ReadFull(r, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.Process.Signal(os.Interrupt)
+	if code := s.wait(t, 5*time.Second); code != exitInterrupt {
+		t.Errorf("exit code %d, stderr:\n%s", code, s.stderr.String())
+	}
+}

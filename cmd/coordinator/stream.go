@@ -46,7 +46,14 @@ func (j *job) stream(ctx context.Context, observe coordinator.Observer) (coordin
 	tell(coordinator.JobEnded{Err: err})
 	report := fold.Report()
 	report.Environment = here
+	report.UserCPUSeconds, report.SystemCPUSeconds = cpuSeconds()
 	return report, err
+}
+
+// cpuSeconds is what this process has used, which for a stream is all there is.
+func cpuSeconds() (user, system float64) {
+	u, s := coordinator.CPUTime()
+	return u.Seconds(), s.Seconds()
 }
 
 // plannedStream is the effective values of a stream. It has no extents: the bytes are made and given away in order.
