@@ -223,14 +223,11 @@ func TestB16SystemCallsGoOnAfterInterrupts(t *testing.T) {
 		t.Setenv("GIGAFIZZ_TEST_DIR", dir)
 	}
 	trace := filepath.Join(dir, "trace")
-	if _, parent := child(t, "strace", "-f", "-qq", "-o", trace, "-P", filepath.Join(dir, "target"), "-P", filepath.Join(dir, "."),
+	if _, parent := child(t, "strace", "-ff", "-qq", "-o", trace, "-P", filepath.Join(dir, "target"), "-P", filepath.Join(dir, "."),
 		"-e", "trace=pwrite64,fdatasync,openat2,mmap", "-e", "inject=pwrite64,fdatasync,openat2,mmap:error=EINTR:when=1+2"); parent {
-		text, err := os.ReadFile(trace)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := readAll(t, trace+".*") // one file for each thread, so that no call is split over two lines
 		for call, success := range map[string]int{"pwrite64(": 4, "fdatasync(": 2, "mmap(": 1, "openat2(": 2} {
-			interrupted, succeeded := outcomes(string(text), call)
+			interrupted, succeeded := outcomes(text, call)
 			if interrupted == 0 || succeeded != success {
 				t.Errorf("%s...) was interrupted %d times and succeeded %d times, want %d:\n%s", call, interrupted, succeeded, success, text)
 			}
@@ -264,6 +261,23 @@ func TestB16SystemCallsGoOnAfterInterrupts(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+func readAll(t *testing.T, pattern string) string {
+	t.Helper()
+	names, err := filepath.Glob(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	return all.String()
 }
 
 // outcomes counts how the calls in a trace ended.
