@@ -202,6 +202,83 @@ func (ReadPath) EnumDescriptor() ([]byte, []int) {
 	return file_gigafizz_v1_worker_proto_rawDescGZIP(), []int{2}
 }
 
+// DamageClass is what kind of wrong a bad extent is.
+type DamageClass int32
+
+const (
+	// Not set.
+	DamageClass_DAMAGE_CLASS_UNSPECIFIED DamageClass = 0
+	// None of the others.
+	DamageClass_DAMAGE_CLASS_GARBAGE DamageClass = 1
+	// Zeros where the layout has none.
+	DamageClass_DAMAGE_CLASS_ZEROS DamageClass = 2
+	// The layout's own bytes of another offset.
+	DamageClass_DAMAGE_CLASS_ELSEWHERE DamageClass = 3
+	// The same, displaced by less than 4 KiB.
+	DamageClass_DAMAGE_CLASS_SHIFTED DamageClass = 4
+	// Lines as other rules would have them.
+	DamageClass_DAMAGE_CLASS_OTHER_PARAMETERS DamageClass = 5
+	// Single bits.
+	DamageClass_DAMAGE_CLASS_BIT_FLIPS DamageClass = 6
+	// An error of reading.
+	DamageClass_DAMAGE_CLASS_UNREADABLE DamageClass = 7
+	// The target ends before.
+	DamageClass_DAMAGE_CLASS_TRUNCATED DamageClass = 8
+)
+
+// Enum value maps for DamageClass.
+var (
+	DamageClass_name = map[int32]string{
+		0: "DAMAGE_CLASS_UNSPECIFIED",
+		1: "DAMAGE_CLASS_GARBAGE",
+		2: "DAMAGE_CLASS_ZEROS",
+		3: "DAMAGE_CLASS_ELSEWHERE",
+		4: "DAMAGE_CLASS_SHIFTED",
+		5: "DAMAGE_CLASS_OTHER_PARAMETERS",
+		6: "DAMAGE_CLASS_BIT_FLIPS",
+		7: "DAMAGE_CLASS_UNREADABLE",
+		8: "DAMAGE_CLASS_TRUNCATED",
+	}
+	DamageClass_value = map[string]int32{
+		"DAMAGE_CLASS_UNSPECIFIED":      0,
+		"DAMAGE_CLASS_GARBAGE":          1,
+		"DAMAGE_CLASS_ZEROS":            2,
+		"DAMAGE_CLASS_ELSEWHERE":        3,
+		"DAMAGE_CLASS_SHIFTED":          4,
+		"DAMAGE_CLASS_OTHER_PARAMETERS": 5,
+		"DAMAGE_CLASS_BIT_FLIPS":        6,
+		"DAMAGE_CLASS_UNREADABLE":       7,
+		"DAMAGE_CLASS_TRUNCATED":        8,
+	}
+)
+
+func (x DamageClass) Enum() *DamageClass {
+	p := new(DamageClass)
+	*p = x
+	return p
+}
+
+func (x DamageClass) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (DamageClass) Descriptor() protoreflect.EnumDescriptor {
+	return file_gigafizz_v1_worker_proto_enumTypes[3].Descriptor()
+}
+
+func (DamageClass) Type() protoreflect.EnumType {
+	return &file_gigafizz_v1_worker_proto_enumTypes[3]
+}
+
+func (x DamageClass) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use DamageClass.Descriptor instead.
+func (DamageClass) EnumDescriptor() ([]byte, []int) {
+	return file_gigafizz_v1_worker_proto_rawDescGZIP(), []int{3}
+}
+
 // Rule is a divisor and the word that stands for its multiples.
 type Rule struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1937,11 +2014,13 @@ func (*VerifyResponse_BadExtent) isVerifyResponse_Event() {}
 
 func (*VerifyResponse_Summary) isVerifyResponse_Event() {}
 
-// VerifyProgress counts what was read so far.
+// VerifyProgress counts what was looked at so far.
 type VerifyProgress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Bytes read from the target.
-	ReadBytes     int64 `protobuf:"varint,1,opt,name=read_bytes,json=readBytes,proto3" json:"read_bytes,omitempty"`
+	ReadBytes int64 `protobuf:"varint,1,opt,name=read_bytes,json=readBytes,proto3" json:"read_bytes,omitempty"`
+	// Bytes of holes: known to be zeros, and not read.
+	HoleBytes     int64 `protobuf:"varint,2,opt,name=hole_bytes,json=holeBytes,proto3" json:"hole_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1983,7 +2062,14 @@ func (x *VerifyProgress) GetReadBytes() int64 {
 	return 0
 }
 
-// BadExtent is a maximal run of bytes that are not what the layout says, holes shorter than 4 KiB included.
+func (x *VerifyProgress) GetHoleBytes() int64 {
+	if x != nil {
+		return x.HoleBytes
+	}
+	return 0
+}
+
+// BadExtent is a maximal run of bytes that are wrong in one way, with right ones among them that are less than 4 KiB long.
 type BadExtent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Where.
@@ -1995,7 +2081,15 @@ type BadExtent struct {
 	// The first bytes found, at most 64; shorter where the file ends or could not be read.
 	Actual []byte `protobuf:"bytes,4,opt,name=actual,proto3" json:"actual,omitempty"`
 	// The read error, if it was one.
-	Failure       *Failure `protobuf:"bytes,5,opt,name=failure,proto3" json:"failure,omitempty"`
+	Failure *Failure `protobuf:"bytes,5,opt,name=failure,proto3" json:"failure,omitempty"`
+	// What kind of wrong it is.
+	Class DamageClass `protobuf:"varint,6,opt,name=class,proto3,enum=gigafizz.v1.DamageClass" json:"class,omitempty"`
+	// Elsewhere and shifted: where the layout has the first of these bytes.
+	SourceOffsetBytes int64 `protobuf:"varint,7,opt,name=source_offset_bytes,json=sourceOffsetBytes,proto3" json:"source_offset_bytes,omitempty"`
+	// Bit flips: how many bits differ.
+	FlippedBitCount int64 `protobuf:"varint,8,opt,name=flipped_bit_count,json=flippedBitCount,proto3" json:"flipped_bit_count,omitempty"`
+	// How many of its bytes lie in holes.
+	HoleBytes     int64 `protobuf:"varint,9,opt,name=hole_bytes,json=holeBytes,proto3" json:"hole_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2065,13 +2159,43 @@ func (x *BadExtent) GetFailure() *Failure {
 	return nil
 }
 
+func (x *BadExtent) GetClass() DamageClass {
+	if x != nil {
+		return x.Class
+	}
+	return DamageClass_DAMAGE_CLASS_UNSPECIFIED
+}
+
+func (x *BadExtent) GetSourceOffsetBytes() int64 {
+	if x != nil {
+		return x.SourceOffsetBytes
+	}
+	return 0
+}
+
+func (x *BadExtent) GetFlippedBitCount() int64 {
+	if x != nil {
+		return x.FlippedBitCount
+	}
+	return 0
+}
+
+func (x *BadExtent) GetHoleBytes() int64 {
+	if x != nil {
+		return x.HoleBytes
+	}
+	return 0
+}
+
 // VerifySummary ends a verification.
 type VerifySummary struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Bytes read from the target and compared.
 	ReadBytes int64 `protobuf:"varint,1,opt,name=read_bytes,json=readBytes,proto3" json:"read_bytes,omitempty"`
 	// How the bytes were read: "direct", "dropped", "client-uncached", "cached" or "memory".
-	ReadPath      string `protobuf:"bytes,2,opt,name=read_path,json=readPath,proto3" json:"read_path,omitempty"`
+	ReadPath string `protobuf:"bytes,2,opt,name=read_path,json=readPath,proto3" json:"read_path,omitempty"`
+	// See VerifyProgress.
+	HoleBytes     int64 `protobuf:"varint,3,opt,name=hole_bytes,json=holeBytes,proto3" json:"hole_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2118,6 +2242,13 @@ func (x *VerifySummary) GetReadPath() string {
 		return x.ReadPath
 	}
 	return ""
+}
+
+func (x *VerifySummary) GetHoleBytes() int64 {
+	if x != nil {
+		return x.HoleBytes
+	}
+	return 0
 }
 
 // ReleaseRequest ends a job on this worker.
@@ -2341,20 +2472,29 @@ const file_gigafizz_v1_worker_proto_rawDesc = "" +
 	"\n" +
 	"bad_extent\x18\x02 \x01(\v2\x16.gigafizz.v1.BadExtentH\x00R\tbadExtent\x126\n" +
 	"\asummary\x18\x03 \x01(\v2\x1a.gigafizz.v1.VerifySummaryH\x00R\asummaryB\a\n" +
-	"\x05event\"/\n" +
+	"\x05event\"N\n" +
 	"\x0eVerifyProgress\x12\x1d\n" +
 	"\n" +
-	"read_bytes\x18\x01 \x01(\x03R\treadBytes\"\xc5\x01\n" +
+	"read_bytes\x18\x01 \x01(\x03R\treadBytes\x12\x1d\n" +
+	"\n" +
+	"hole_bytes\x18\x02 \x01(\x03R\tholeBytes\"\xf0\x02\n" +
 	"\tBadExtent\x12+\n" +
 	"\x06extent\x18\x01 \x01(\v2\x13.gigafizz.v1.ExtentR\x06extent\x12'\n" +
 	"\x0fdiffering_bytes\x18\x02 \x01(\x03R\x0edifferingBytes\x12\x1a\n" +
 	"\bexpected\x18\x03 \x01(\fR\bexpected\x12\x16\n" +
 	"\x06actual\x18\x04 \x01(\fR\x06actual\x12.\n" +
-	"\afailure\x18\x05 \x01(\v2\x14.gigafizz.v1.FailureR\afailure\"K\n" +
+	"\afailure\x18\x05 \x01(\v2\x14.gigafizz.v1.FailureR\afailure\x12.\n" +
+	"\x05class\x18\x06 \x01(\x0e2\x18.gigafizz.v1.DamageClassR\x05class\x12.\n" +
+	"\x13source_offset_bytes\x18\a \x01(\x03R\x11sourceOffsetBytes\x12*\n" +
+	"\x11flipped_bit_count\x18\b \x01(\x03R\x0fflippedBitCount\x12\x1d\n" +
+	"\n" +
+	"hole_bytes\x18\t \x01(\x03R\tholeBytes\"j\n" +
 	"\rVerifySummary\x12\x1d\n" +
 	"\n" +
 	"read_bytes\x18\x01 \x01(\x03R\treadBytes\x12\x1b\n" +
-	"\tread_path\x18\x02 \x01(\tR\breadPath\"=\n" +
+	"\tread_path\x18\x02 \x01(\tR\breadPath\x12\x1d\n" +
+	"\n" +
+	"hole_bytes\x18\x03 \x01(\x03R\tholeBytes\"=\n" +
 	"\x0eReleaseRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\fR\x05jobId\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"E\n" +
@@ -2375,7 +2515,17 @@ const file_gigafizz_v1_worker_proto_rawDesc = "" +
 	"\bReadPath\x12\x19\n" +
 	"\x15READ_PATH_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12READ_PATH_UNCACHED\x10\x01\x12\x14\n" +
-	"\x10READ_PATH_CACHED\x10\x022\xe7\x02\n" +
+	"\x10READ_PATH_CACHED\x10\x02*\x8b\x02\n" +
+	"\vDamageClass\x12\x1c\n" +
+	"\x18DAMAGE_CLASS_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14DAMAGE_CLASS_GARBAGE\x10\x01\x12\x16\n" +
+	"\x12DAMAGE_CLASS_ZEROS\x10\x02\x12\x1a\n" +
+	"\x16DAMAGE_CLASS_ELSEWHERE\x10\x03\x12\x18\n" +
+	"\x14DAMAGE_CLASS_SHIFTED\x10\x04\x12!\n" +
+	"\x1dDAMAGE_CLASS_OTHER_PARAMETERS\x10\x05\x12\x1a\n" +
+	"\x16DAMAGE_CLASS_BIT_FLIPS\x10\x06\x12\x1b\n" +
+	"\x17DAMAGE_CLASS_UNREADABLE\x10\a\x12\x1a\n" +
+	"\x16DAMAGE_CLASS_TRUNCATED\x10\b2\xe7\x02\n" +
 	"\rWorkerService\x12G\n" +
 	"\bDescribe\x12\x1c.gigafizz.v1.DescribeRequest\x1a\x1d.gigafizz.v1.DescribeResponse\x12@\n" +
 	"\x05Write\x12\x19.gigafizz.v1.WriteRequest\x1a\x1a.gigafizz.v1.WriteResponse0\x01\x12@\n" +
@@ -2395,86 +2545,88 @@ func file_gigafizz_v1_worker_proto_rawDescGZIP() []byte {
 	return file_gigafizz_v1_worker_proto_rawDescData
 }
 
-var file_gigafizz_v1_worker_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_gigafizz_v1_worker_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
 var file_gigafizz_v1_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_gigafizz_v1_worker_proto_goTypes = []any{
 	(Sink)(0),                // 0: gigafizz.v1.Sink
 	(Sharing)(0),             // 1: gigafizz.v1.Sharing
 	(ReadPath)(0),            // 2: gigafizz.v1.ReadPath
-	(*Rule)(nil),             // 3: gigafizz.v1.Rule
-	(*RuleContent)(nil),      // 4: gigafizz.v1.RuleContent
-	(*RandomContent)(nil),    // 5: gigafizz.v1.RandomContent
-	(*Layout)(nil),           // 6: gigafizz.v1.Layout
-	(*Target)(nil),           // 7: gigafizz.v1.Target
-	(*Job)(nil),              // 8: gigafizz.v1.Job
-	(*Extent)(nil),           // 9: gigafizz.v1.Extent
-	(*DescribeRequest)(nil),  // 10: gigafizz.v1.DescribeRequest
-	(*DescribeResponse)(nil), // 11: gigafizz.v1.DescribeResponse
-	(*Assignment)(nil),       // 12: gigafizz.v1.Assignment
-	(*WriteRequest)(nil),     // 13: gigafizz.v1.WriteRequest
-	(*WriteResponse)(nil),    // 14: gigafizz.v1.WriteResponse
-	(*Handle)(nil),           // 15: gigafizz.v1.Handle
-	(*Progress)(nil),         // 16: gigafizz.v1.Progress
-	(*Receipt)(nil),          // 17: gigafizz.v1.Receipt
-	(*Failure)(nil),          // 18: gigafizz.v1.Failure
-	(*FlushRequest)(nil),     // 19: gigafizz.v1.FlushRequest
-	(*FlushResponse)(nil),    // 20: gigafizz.v1.FlushResponse
-	(*Heartbeat)(nil),        // 21: gigafizz.v1.Heartbeat
-	(*SequenceRange)(nil),    // 22: gigafizz.v1.SequenceRange
-	(*Verdict)(nil),          // 23: gigafizz.v1.Verdict
-	(*VerifyRequest)(nil),    // 24: gigafizz.v1.VerifyRequest
-	(*VerifyResponse)(nil),   // 25: gigafizz.v1.VerifyResponse
-	(*VerifyProgress)(nil),   // 26: gigafizz.v1.VerifyProgress
-	(*BadExtent)(nil),        // 27: gigafizz.v1.BadExtent
-	(*VerifySummary)(nil),    // 28: gigafizz.v1.VerifySummary
-	(*ReleaseRequest)(nil),   // 29: gigafizz.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),  // 30: gigafizz.v1.ReleaseResponse
+	(DamageClass)(0),         // 3: gigafizz.v1.DamageClass
+	(*Rule)(nil),             // 4: gigafizz.v1.Rule
+	(*RuleContent)(nil),      // 5: gigafizz.v1.RuleContent
+	(*RandomContent)(nil),    // 6: gigafizz.v1.RandomContent
+	(*Layout)(nil),           // 7: gigafizz.v1.Layout
+	(*Target)(nil),           // 8: gigafizz.v1.Target
+	(*Job)(nil),              // 9: gigafizz.v1.Job
+	(*Extent)(nil),           // 10: gigafizz.v1.Extent
+	(*DescribeRequest)(nil),  // 11: gigafizz.v1.DescribeRequest
+	(*DescribeResponse)(nil), // 12: gigafizz.v1.DescribeResponse
+	(*Assignment)(nil),       // 13: gigafizz.v1.Assignment
+	(*WriteRequest)(nil),     // 14: gigafizz.v1.WriteRequest
+	(*WriteResponse)(nil),    // 15: gigafizz.v1.WriteResponse
+	(*Handle)(nil),           // 16: gigafizz.v1.Handle
+	(*Progress)(nil),         // 17: gigafizz.v1.Progress
+	(*Receipt)(nil),          // 18: gigafizz.v1.Receipt
+	(*Failure)(nil),          // 19: gigafizz.v1.Failure
+	(*FlushRequest)(nil),     // 20: gigafizz.v1.FlushRequest
+	(*FlushResponse)(nil),    // 21: gigafizz.v1.FlushResponse
+	(*Heartbeat)(nil),        // 22: gigafizz.v1.Heartbeat
+	(*SequenceRange)(nil),    // 23: gigafizz.v1.SequenceRange
+	(*Verdict)(nil),          // 24: gigafizz.v1.Verdict
+	(*VerifyRequest)(nil),    // 25: gigafizz.v1.VerifyRequest
+	(*VerifyResponse)(nil),   // 26: gigafizz.v1.VerifyResponse
+	(*VerifyProgress)(nil),   // 27: gigafizz.v1.VerifyProgress
+	(*BadExtent)(nil),        // 28: gigafizz.v1.BadExtent
+	(*VerifySummary)(nil),    // 29: gigafizz.v1.VerifySummary
+	(*ReleaseRequest)(nil),   // 30: gigafizz.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),  // 31: gigafizz.v1.ReleaseResponse
 }
 var file_gigafizz_v1_worker_proto_depIdxs = []int32{
-	3,  // 0: gigafizz.v1.RuleContent.rules:type_name -> gigafizz.v1.Rule
-	4,  // 1: gigafizz.v1.Layout.rules:type_name -> gigafizz.v1.RuleContent
-	5,  // 2: gigafizz.v1.Layout.random:type_name -> gigafizz.v1.RandomContent
+	4,  // 0: gigafizz.v1.RuleContent.rules:type_name -> gigafizz.v1.Rule
+	5,  // 1: gigafizz.v1.Layout.rules:type_name -> gigafizz.v1.RuleContent
+	6,  // 2: gigafizz.v1.Layout.random:type_name -> gigafizz.v1.RandomContent
 	0,  // 3: gigafizz.v1.Target.sink:type_name -> gigafizz.v1.Sink
 	1,  // 4: gigafizz.v1.Target.sharing:type_name -> gigafizz.v1.Sharing
-	6,  // 5: gigafizz.v1.Job.layout:type_name -> gigafizz.v1.Layout
-	7,  // 6: gigafizz.v1.Job.target:type_name -> gigafizz.v1.Target
+	7,  // 5: gigafizz.v1.Job.layout:type_name -> gigafizz.v1.Layout
+	8,  // 6: gigafizz.v1.Job.target:type_name -> gigafizz.v1.Target
 	0,  // 7: gigafizz.v1.DescribeResponse.sinks:type_name -> gigafizz.v1.Sink
-	9,  // 8: gigafizz.v1.Assignment.extent:type_name -> gigafizz.v1.Extent
-	8,  // 9: gigafizz.v1.WriteRequest.job:type_name -> gigafizz.v1.Job
-	12, // 10: gigafizz.v1.WriteRequest.assignments:type_name -> gigafizz.v1.Assignment
-	15, // 11: gigafizz.v1.WriteResponse.handle:type_name -> gigafizz.v1.Handle
-	16, // 12: gigafizz.v1.WriteResponse.progress:type_name -> gigafizz.v1.Progress
-	17, // 13: gigafizz.v1.WriteResponse.receipt:type_name -> gigafizz.v1.Receipt
-	9,  // 14: gigafizz.v1.Receipt.extent:type_name -> gigafizz.v1.Extent
-	9,  // 15: gigafizz.v1.Failure.extent:type_name -> gigafizz.v1.Extent
-	21, // 16: gigafizz.v1.FlushResponse.heartbeat:type_name -> gigafizz.v1.Heartbeat
-	23, // 17: gigafizz.v1.FlushResponse.verdict:type_name -> gigafizz.v1.Verdict
-	22, // 18: gigafizz.v1.Verdict.durable:type_name -> gigafizz.v1.SequenceRange
-	22, // 19: gigafizz.v1.Verdict.failed:type_name -> gigafizz.v1.SequenceRange
-	18, // 20: gigafizz.v1.Verdict.failure:type_name -> gigafizz.v1.Failure
-	8,  // 21: gigafizz.v1.VerifyRequest.job:type_name -> gigafizz.v1.Job
-	9,  // 22: gigafizz.v1.VerifyRequest.extents:type_name -> gigafizz.v1.Extent
+	10, // 8: gigafizz.v1.Assignment.extent:type_name -> gigafizz.v1.Extent
+	9,  // 9: gigafizz.v1.WriteRequest.job:type_name -> gigafizz.v1.Job
+	13, // 10: gigafizz.v1.WriteRequest.assignments:type_name -> gigafizz.v1.Assignment
+	16, // 11: gigafizz.v1.WriteResponse.handle:type_name -> gigafizz.v1.Handle
+	17, // 12: gigafizz.v1.WriteResponse.progress:type_name -> gigafizz.v1.Progress
+	18, // 13: gigafizz.v1.WriteResponse.receipt:type_name -> gigafizz.v1.Receipt
+	10, // 14: gigafizz.v1.Receipt.extent:type_name -> gigafizz.v1.Extent
+	10, // 15: gigafizz.v1.Failure.extent:type_name -> gigafizz.v1.Extent
+	22, // 16: gigafizz.v1.FlushResponse.heartbeat:type_name -> gigafizz.v1.Heartbeat
+	24, // 17: gigafizz.v1.FlushResponse.verdict:type_name -> gigafizz.v1.Verdict
+	23, // 18: gigafizz.v1.Verdict.durable:type_name -> gigafizz.v1.SequenceRange
+	23, // 19: gigafizz.v1.Verdict.failed:type_name -> gigafizz.v1.SequenceRange
+	19, // 20: gigafizz.v1.Verdict.failure:type_name -> gigafizz.v1.Failure
+	9,  // 21: gigafizz.v1.VerifyRequest.job:type_name -> gigafizz.v1.Job
+	10, // 22: gigafizz.v1.VerifyRequest.extents:type_name -> gigafizz.v1.Extent
 	2,  // 23: gigafizz.v1.VerifyRequest.read_path:type_name -> gigafizz.v1.ReadPath
-	26, // 24: gigafizz.v1.VerifyResponse.progress:type_name -> gigafizz.v1.VerifyProgress
-	27, // 25: gigafizz.v1.VerifyResponse.bad_extent:type_name -> gigafizz.v1.BadExtent
-	28, // 26: gigafizz.v1.VerifyResponse.summary:type_name -> gigafizz.v1.VerifySummary
-	9,  // 27: gigafizz.v1.BadExtent.extent:type_name -> gigafizz.v1.Extent
-	18, // 28: gigafizz.v1.BadExtent.failure:type_name -> gigafizz.v1.Failure
-	10, // 29: gigafizz.v1.WorkerService.Describe:input_type -> gigafizz.v1.DescribeRequest
-	13, // 30: gigafizz.v1.WorkerService.Write:input_type -> gigafizz.v1.WriteRequest
-	19, // 31: gigafizz.v1.WorkerService.Flush:input_type -> gigafizz.v1.FlushRequest
-	24, // 32: gigafizz.v1.WorkerService.Verify:input_type -> gigafizz.v1.VerifyRequest
-	29, // 33: gigafizz.v1.WorkerService.Release:input_type -> gigafizz.v1.ReleaseRequest
-	11, // 34: gigafizz.v1.WorkerService.Describe:output_type -> gigafizz.v1.DescribeResponse
-	14, // 35: gigafizz.v1.WorkerService.Write:output_type -> gigafizz.v1.WriteResponse
-	20, // 36: gigafizz.v1.WorkerService.Flush:output_type -> gigafizz.v1.FlushResponse
-	25, // 37: gigafizz.v1.WorkerService.Verify:output_type -> gigafizz.v1.VerifyResponse
-	30, // 38: gigafizz.v1.WorkerService.Release:output_type -> gigafizz.v1.ReleaseResponse
-	34, // [34:39] is the sub-list for method output_type
-	29, // [29:34] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	27, // 24: gigafizz.v1.VerifyResponse.progress:type_name -> gigafizz.v1.VerifyProgress
+	28, // 25: gigafizz.v1.VerifyResponse.bad_extent:type_name -> gigafizz.v1.BadExtent
+	29, // 26: gigafizz.v1.VerifyResponse.summary:type_name -> gigafizz.v1.VerifySummary
+	10, // 27: gigafizz.v1.BadExtent.extent:type_name -> gigafizz.v1.Extent
+	19, // 28: gigafizz.v1.BadExtent.failure:type_name -> gigafizz.v1.Failure
+	3,  // 29: gigafizz.v1.BadExtent.class:type_name -> gigafizz.v1.DamageClass
+	11, // 30: gigafizz.v1.WorkerService.Describe:input_type -> gigafizz.v1.DescribeRequest
+	14, // 31: gigafizz.v1.WorkerService.Write:input_type -> gigafizz.v1.WriteRequest
+	20, // 32: gigafizz.v1.WorkerService.Flush:input_type -> gigafizz.v1.FlushRequest
+	25, // 33: gigafizz.v1.WorkerService.Verify:input_type -> gigafizz.v1.VerifyRequest
+	30, // 34: gigafizz.v1.WorkerService.Release:input_type -> gigafizz.v1.ReleaseRequest
+	12, // 35: gigafizz.v1.WorkerService.Describe:output_type -> gigafizz.v1.DescribeResponse
+	15, // 36: gigafizz.v1.WorkerService.Write:output_type -> gigafizz.v1.WriteResponse
+	21, // 37: gigafizz.v1.WorkerService.Flush:output_type -> gigafizz.v1.FlushResponse
+	26, // 38: gigafizz.v1.WorkerService.Verify:output_type -> gigafizz.v1.VerifyResponse
+	31, // 39: gigafizz.v1.WorkerService.Release:output_type -> gigafizz.v1.ReleaseResponse
+	35, // [35:40] is the sub-list for method output_type
+	30, // [30:35] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_gigafizz_v1_worker_proto_init() }
@@ -2505,7 +2657,7 @@ func file_gigafizz_v1_worker_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_gigafizz_v1_worker_proto_rawDesc), len(file_gigafizz_v1_worker_proto_rawDesc)),
-			NumEnums:      3,
+			NumEnums:      4,
 			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   1,
