@@ -532,6 +532,24 @@ func TestFailedFlushOfAHandleBelievesOnlyWhatTheVerdictNames(t *testing.T) {
 	})
 }
 
+func TestFailureThatAVerdictRepeatsTakesNothingElseBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(30)
+		p := newPuppet("a", 1)
+		p.onFlush = func(p *puppet) (verdict, error) {
+			fault := &Failure{Op: "fsync", Err: errors.New("EIO")}
+			if p.flushes == 1 {
+				return verdict{durable: []sequenceRange{{1, 2}}, fault: fault}, nil
+			}
+			return verdict{durable: []sequenceRange{{1, 2}, {6, p.sequence}}, fault: fault}, nil
+		}
+		r := s.wantComplete(t, s.run(t.Context(), p))
+		if n := count[FlushFailed](s); n != 1 {
+			t.Errorf("%d failed flushes were seen, there was 1; %d bytes redone", n, r.RedoneBytes)
+		}
+	})
+}
+
 func TestJournalThatCannotBeWrittenEndsTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(10)

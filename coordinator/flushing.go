@@ -43,8 +43,8 @@ func (d *dispatcher) flushBatch(ctx context.Context, b flushBatch, h *hand) flus
 		f.lost = err
 	} else {
 		f.durable = func(c covered) bool { return v.covers(c.sequence) }
-		if v.fault != nil {
-			f.fault = v.fault
+		if v.fault != nil && len(b.without(f.durable)) > 0 {
+			f.fault = v.fault // else it is an older flush's, repeated until another has rewritten what it lost
 		}
 	}
 	f.took = time.Since(began)
