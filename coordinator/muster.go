@@ -49,7 +49,8 @@ func (r *run) muster(ctx context.Context) error {
 
 // handFor makes a hand of a member.
 func (r *run) handFor(m Member) *hand {
-	return &hand{address: m.Address, writer: newWriter(m, r.job.Lease).forJob(r.wire, description{host: m.Address})}
+	about := description{host: m.Address, root: r.job.Target.Root, dir: r.job.Target.Dir}
+	return &hand{address: m.Address, writer: newWriter(m, r.job.Lease).forJob(r.wire, about)}
 }
 
 // newcomers makes hands of members that are not known yet.

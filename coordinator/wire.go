@@ -3,7 +3,9 @@ package coordinator
 import (
 	"encoding/hex"
 	"errors"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"gigafizz/layout"
@@ -13,9 +15,9 @@ import (
 // ProtocolVersion is the version of the protocol that this coordinator speaks; a worker of another one is refused.
 const ProtocolVersion = 1
 
-// streamsMax is how many write streams a worker is given at most. A worker's server takes 64 streams at a time, and a
+// streamsMax is how many write streams a worker is given at most. A worker's server takes 1,024 streams at a time, and a
 // stream too many would wait without a word, which looks like a dead worker; flushes and questions need some too.
-const streamsMax = 56
+const streamsMax = 1000
 
 // description is what a worker tells about itself.
 type description struct {
@@ -31,6 +33,16 @@ type description struct {
 	memoryBytes int64 // that a memory target may use; 0 where unknown
 	roots       []string
 	sinks       []Sink
+
+	root, dir string // the root that holds the output, and our own path of it; for messages
+}
+
+// localPath is our own name of a file that a worker names by its root.
+func (d description) localPath(path string) string {
+	if rest, ok := strings.CutPrefix(path, d.root+"/"); ok && d.root != "" {
+		return filepath.Join(d.dir, rest)
+	}
+	return path
 }
 
 // place is the file that a worker has opened.
@@ -227,7 +239,7 @@ func failureFromWire(op string, f *gigafizzv1.Failure, from description) *Failur
 		text = "the worker gave no reason"
 	}
 	failure := &Failure{
-		Kind: KindRuntime, Op: op, Path: f.GetPath(), Extent: extentFromWire(f.GetExtent()), Host: f.GetHostName(),
+		Kind: KindRuntime, Op: op, Path: from.localPath(f.GetPath()), Extent: extentFromWire(f.GetExtent()), Host: f.GetHostName(),
 		Errno: f.GetErrno(), Err: errors.New(text),
 	}
 	if f.GetOperation() != "" {

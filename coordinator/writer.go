@@ -49,7 +49,9 @@ func (w *grpcWriter) describe(ctx context.Context) (description, error) {
 	if err != nil {
 		return description{}, failureFromStatus(ctx, "describe", err, w.about)
 	}
-	return descriptionFromWire(resp), nil
+	about := descriptionFromWire(resp)
+	about.root, about.dir = w.about.root, w.about.dir
+	return about, nil
 }
 
 // write gives a worker assignments and reports what comes back, until every assignment has its receipt or something

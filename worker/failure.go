@@ -109,7 +109,7 @@ func failureOf(err error) failure {
 		}
 	}
 	if errors.As(err, &sink) {
-		f.operation = sink.op
+		f.operation, f.message = sink.op, sink.err.Error()
 		if sink.extent.Len > 0 {
 			f.extent = sink.extent
 		}
