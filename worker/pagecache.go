@@ -18,6 +18,9 @@ type pageCache struct {
 	// is the control: on a file system whose pages are kept elsewhere (a stacked one) the first would hold by itself.
 	proven bool
 	ranges int // how many were checked
+
+	direct *directReader // if the file is read past the cache; then nothing of it may come in
+	before uint64        // pages of the present range that were there before it was read
 }
 
 // bypass prepares to read f past the cache, and flushes it, since no page can be dropped before it was written back. An
@@ -45,6 +48,10 @@ func (c *pageCache) path() string {
 	switch {
 	case !c.proven || c.ranges == 0:
 		return pathCached
+	case c.direct != nil && c.direct.refused.Load():
+		return pathCached
+	case c.direct != nil:
+		return pathDirect
 	case c.remote:
 		return pathClientUncached
 	default:
@@ -52,20 +59,33 @@ func (c *pageCache) path() string {
 	}
 }
 
-// drop takes e out of the cache and looks whether that succeeded.
+// drop takes e out of the cache and looks whether that succeeded. For direct reads it only counts what is there.
 func (c *pageCache) drop(e layout.Extent) {
 	if c == nil || !c.proven {
 		return
 	}
 	c.ranges++
+	if c.direct != nil {
+		c.before, c.proven = c.resident(e)
+		return
+	}
 	c.forget(e)
 	resident, known := c.resident(e)
 	c.proven = known && resident == 0
 }
 
+// settle looks whether direct reads of e, which was dropped before, brought nothing of it into the cache.
+func (c *pageCache) settle(e layout.Extent) {
+	if c == nil || !c.proven || c.direct == nil {
+		return
+	}
+	after, known := c.resident(e)
+	c.proven = known && after <= c.before
+}
+
 // check looks whether e, which was just read, is in the cache now.
 func (c *pageCache) check(e layout.Extent) {
-	if c == nil || !c.proven {
+	if c == nil || !c.proven || c.direct != nil || e.Len == 0 {
 		return
 	}
 	resident, known := c.resident(e)

@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -153,21 +152,21 @@ func (s service) verify(stream grpc.ServerStreamingServer[pb.VerifyResponse], o 
 		return err
 	}
 	defer func() { err = errors.Join(err, src.close()) }()
-	var read atomic.Int64
+	var done looked
 	v := voice[*pb.VerifyResponse]{
 		interval: o.interval,
-		beat:     func() *pb.VerifyResponse { return encodeVerifyProgress(read.Load()) },
+		beat:     func() *pb.VerifyResponse { return encodeVerifyProgress(&done) },
 		send:     stream.Send,
 	}
 	err = attend(ctx, v, func(ctx context.Context, tell func(*pb.VerifyResponse)) error {
-		return newVerifier(o.layout, src, &read, func(b badExtent) {
+		return newVerifier(o.layout, src, &done, func(b badExtent) {
 			tell(w.encodeBadExtent(b, o.destination.path()))
 		}).verify(ctx, o.extents)
 	})
 	if err != nil {
 		return err
 	}
-	return stream.Send(encodeSummary(read.Load(), src.readPath()))
+	return stream.Send(encodeSummary(&done, src.readPath()))
 }
 
 // Release implements the RPC.

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -67,7 +66,7 @@ func TestEveryWayOfReadingFindsAWrittenJobRight(t *testing.T) {
 		want []string
 	}{
 		{pb.Sink_SINK_PWRITE, pb.ReadPath_READ_PATH_CACHED, []string{pathCached}},
-		{pb.Sink_SINK_PWRITE, pb.ReadPath_READ_PATH_UNCACHED, []string{pathCached, pathDropped, pathClientUncached}},
+		{pb.Sink_SINK_PWRITE, pb.ReadPath_READ_PATH_UNCACHED, []string{pathCached, pathDirect, pathDropped, pathClientUncached}},
 		{pb.Sink_SINK_MEMORY, pb.ReadPath_READ_PATH_UNCACHED, []string{pathMemory}},
 	} {
 		t.Run(fmt.Sprint(test.sink, test.path), func(t *testing.T) {
@@ -167,8 +166,9 @@ func (r *brokenReader) ReadAt(p []byte, off int64) (int, error) {
 // findAll verifies extents of l as read from r.
 func findAll(t interface{ Context() context.Context }, l *layout.Layout, r io.ReaderAt, extents ...layout.Extent) ([]badExtent, error) {
 	var found []badExtent
-	var read atomic.Int64
-	v := newVerifier(l, source{ReaderAt: r}, &read, func(b badExtent) { found = append(found, b) })
+	var done looked
+	src := source{reader: r, windowBytes: 256 << 10, alignBytes: 1}
+	v := newVerifier(l, src, &done, func(b badExtent) { found = append(found, b) })
 	err := v.verify(t.Context(), extents)
 	return found, err
 }
@@ -186,7 +186,7 @@ func TestB32VerifyGoesOnAfterAReadError(t *testing.T) {
 	if len(found) != 2 {
 		t.Fatalf("found %v, want an unreadable and a wrong extent", found)
 	}
-	if want := (layout.Extent{Off: 1<<20 + 4096, Len: 1<<20 - 4096}); found[0].Extent != want || !errors.Is(found[0].err, syscall.EIO) || len(found[0].Actual) > 0 {
+	if want := (layout.Extent{Off: 1<<20 + 4096, Len: 4096}); found[0].Extent != want || !errors.Is(found[0].err, syscall.EIO) || len(found[0].Actual) > 0 {
 		t.Errorf("first %v, want %v unreadable", found[0], want)
 	}
 	if want := (layout.Extent{Off: l.Size() - 2, Len: 1}); found[1].Extent != want || found[1].err != nil {
@@ -222,8 +222,9 @@ func TestAWindowThatWasNotReadDoesNotPassForAnEarlierOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(found) != 1 || found[0].Extent != (layout.Extent{Off: windowBytes, Len: windowBytes}) {
-		t.Errorf("found %v, want the second window", found)
+	if len(found) != 1 || found[0].Extent != (layout.Extent{Off: windowBytes, Len: windowBytes}) ||
+		found[0].Class != layout.ClassUnreadable || !errors.Is(found[0].err, errUntouched) {
+		t.Errorf("found %v, want the second window unreadable", found)
 	}
 }
 

@@ -320,26 +320,46 @@ func (w *Worker) encodeVerdict(v verdict, path string, took time.Duration) *pb.F
 	return &pb.FlushResponse{Event: &pb.FlushResponse_Verdict{Verdict: m}}
 }
 
-func encodeVerifyProgress(readBytes int64) *pb.VerifyResponse {
-	return &pb.VerifyResponse{Event: &pb.VerifyResponse_Progress{Progress: &pb.VerifyProgress{ReadBytes: readBytes}}}
+func encodeVerifyProgress(done *looked) *pb.VerifyResponse {
+	return &pb.VerifyResponse{Event: &pb.VerifyResponse_Progress{Progress: &pb.VerifyProgress{
+		ReadBytes: done.read.Load(),
+		HoleBytes: done.holes.Load(),
+	}}}
+}
+
+// classes are the classes of damage by their names on the wire.
+var classes = map[layout.Class]pb.DamageClass{
+	layout.ClassGarbage:         pb.DamageClass_DAMAGE_CLASS_GARBAGE,
+	layout.ClassZeros:           pb.DamageClass_DAMAGE_CLASS_ZEROS,
+	layout.ClassElsewhere:       pb.DamageClass_DAMAGE_CLASS_ELSEWHERE,
+	layout.ClassShifted:         pb.DamageClass_DAMAGE_CLASS_SHIFTED,
+	layout.ClassOtherParameters: pb.DamageClass_DAMAGE_CLASS_OTHER_PARAMETERS,
+	layout.ClassBitFlips:        pb.DamageClass_DAMAGE_CLASS_BIT_FLIPS,
+	layout.ClassUnreadable:      pb.DamageClass_DAMAGE_CLASS_UNREADABLE,
+	layout.ClassTruncated:       pb.DamageClass_DAMAGE_CLASS_TRUNCATED,
 }
 
 func (w *Worker) encodeBadExtent(b badExtent, path string) *pb.VerifyResponse {
 	m := &pb.BadExtent{
-		Extent:         encodeExtent(b.Extent),
-		DifferingBytes: b.Differing,
-		Expected:       b.Expected,
-		Actual:         b.Actual,
+		Extent:            encodeExtent(b.Extent),
+		DifferingBytes:    b.Differing,
+		Expected:          b.Expected,
+		Actual:            b.Actual,
+		Class:             classes[b.Class],
+		SourceOffsetBytes: b.SourceOff,
+		FlippedBitCount:   b.FlippedBits,
+		HoleBytes:         b.holeBytes,
 	}
 	if b.err != nil {
-		m.Failure = w.encodeFailure(&targetError{op: "read", path: path, extent: b.Extent, err: b.err})
+		m.Failure = w.encodeFailure(&targetError{path: path, extent: b.Extent, err: b.err})
 	}
 	return &pb.VerifyResponse{Event: &pb.VerifyResponse_BadExtent{BadExtent: m}}
 }
 
-func encodeSummary(readBytes int64, readPath string) *pb.VerifyResponse {
+func encodeSummary(done *looked, readPath string) *pb.VerifyResponse {
 	return &pb.VerifyResponse{Event: &pb.VerifyResponse_Summary{Summary: &pb.VerifySummary{
-		ReadBytes: readBytes,
+		ReadBytes: done.read.Load(),
+		HoleBytes: done.holes.Load(),
 		ReadPath:  readPath,
 	}}}
 }
