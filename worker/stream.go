@@ -125,6 +125,9 @@ func (s *stream) write(ctx context.Context, out io.Writer, progress func(bytes i
 			return context.Cause(ctx)
 		case <-c.filled:
 		}
+		if ctx.Err() != nil { // the chunk was filled all the same
+			return context.Cause(ctx)
+		}
 		if err := writeChunk(ctx, out, c, progress); err != nil {
 			return err
 		}
