@@ -26,31 +26,31 @@ const (
 
 // Stream writes the whole layout to out in order, filled by threads goroutines (0: one for each CPU that Go uses) ahead
 // of the one that writes. progress, if not nil, is told after each write how many bytes were accepted since the last
-// call; it must not block. Stream returns the first error of out, with the offset, so that errors.Is finds
-// syscall.EPIPE.
+// call, the part of a write that failed or was interrupted included; it must not block, and is not called after Stream
+// returned. Stream returns the first error of out, with the offset, so that errors.Is finds syscall.EPIPE.
 //
 // When ctx ends, Stream returns its cause, soon even if out blocks. A write to a file or connection that supports
 // deadlines is interrupted by one. A write to anything else, such as a standard output that was opened to block, cannot
-// be: Stream then leaves the goroutine that writes behind, which does nothing more once its write returns, but may
-// until then still read its chunk and write it to out.
+// be: Stream waits for it a moment, and then leaves the goroutine that writes behind, which does nothing more once its
+// write returns, but may until then still read its chunk and write it to out. Only then may out have accepted more than
+// progress was told, by a chunk at most.
 func Stream(ctx context.Context, l *layout.Layout, out io.Writer, threads int, progress func(bytes int64)) error {
 	if threads <= 0 {
 		threads = runtime.GOMAXPROCS(0)
 	}
-	if progress == nil {
-		progress = func(int64) {}
-	}
 	growPipe(out)
 	s := newStream(l, threads)
+	s.progress = progress
 	ended, cancel := context.WithCancel(ctx)
 	var fillers sync.WaitGroup
 	for range threads {
 		fillers.Go(func() { s.fill(ended) })
 	}
 	written := make(chan error, 1)
-	go func() { written <- s.write(ended, out, progress) }()
+	go func() { written <- s.write(ended, out) }()
 	err := waitFor(ctx, written, out)
 	cancel()
+	s.hush()
 	fillers.Wait()
 	return err
 }
@@ -82,6 +82,9 @@ type stream struct {
 	layout *layout.Layout
 	ring   []*chunk
 	work   chan *chunk // has room for all of them, so sending never blocks
+
+	telling  sync.Mutex
+	progress func(bytes int64) // guarded by telling; nil once Stream returns
 }
 
 type chunk struct {
@@ -113,7 +116,7 @@ func (s *stream) fill(ctx context.Context) {
 }
 
 // write writes the chunks in order until all of the layout is written, out fails, or ctx ends.
-func (s *stream) write(ctx context.Context, out io.Writer, progress func(bytes int64)) error {
+func (s *stream) write(ctx context.Context, out io.Writer) error {
 	next := int64(0) // the first byte that no chunk was given
 	for _, c := range s.ring {
 		next = s.give(c, next)
@@ -125,10 +128,7 @@ func (s *stream) write(ctx context.Context, out io.Writer, progress func(bytes i
 			return context.Cause(ctx)
 		case <-c.filled:
 		}
-		if ctx.Err() != nil { // the chunk was filled all the same
-			return context.Cause(ctx)
-		}
-		if err := writeChunk(ctx, out, c, progress); err != nil {
+		if err := s.writeChunk(ctx, out, c); err != nil {
 			return err
 		}
 		off = c.extent.End()
@@ -147,18 +147,17 @@ func (s *stream) give(c *chunk, next int64) int64 {
 }
 
 // writeChunk writes one chunk, however small the pieces are that out accepts.
-func writeChunk(ctx context.Context, out io.Writer, c *chunk, progress func(bytes int64)) error {
+func (s *stream) writeChunk(ctx context.Context, out io.Writer, c *chunk) error {
 	interrupts := 0
 	for p := c.buffer[:c.extent.Len]; len(p) > 0; {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		n, err := out.Write(p)
 		if n < 0 || n > len(p) {
 			panic(fmt.Sprintf("worker: a writer accepted %d of %d bytes", n, len(p)))
 		}
-		if ctx.Err() != nil && err == nil {
-			err = context.Cause(ctx) // Stream may have returned already
-		} else if n > 0 {
-			progress(int64(n))
-		}
+		s.tell(int64(n))
 		p = p[n:]
 		switch {
 		case errors.Is(err, syscall.EINTR) && interrupts < interruptsMax:
@@ -170,4 +169,20 @@ func writeChunk(ctx context.Context, out io.Writer, c *chunk, progress func(byte
 		}
 	}
 	return nil
+}
+
+// tell tells how much out accepted, unless Stream has returned already.
+func (s *stream) tell(bytes int64) {
+	s.telling.Lock()
+	defer s.telling.Unlock()
+	if s.progress != nil && bytes > 0 {
+		s.progress(bytes)
+	}
+}
+
+// hush makes sure that nobody is told any more.
+func (s *stream) hush() {
+	s.telling.Lock()
+	defer s.telling.Unlock()
+	s.progress = nil
 }

@@ -212,6 +212,50 @@ func TestStreamEndsWithItsContextThoughAWriteCannotBeInterrupted(t *testing.T) {
 	}
 }
 
+func TestStreamTellsOfEveryByteOfAWriteDuringWhichItsContextEnds(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	for _, accepts := range []int{streamChunkBytes, 1000} {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		w := &exactWriter{layout: mustLayout(t, fizzBuzz(1_000_000))}
+		w.pieces = func(n int) (int, error) {
+			if w.off > 0 {
+				cancel(errStopped)
+			}
+			return min(n, accepts), nil
+		}
+		told := int64(0)
+		if err := Stream(ctx, w.layout, w, 2, func(bytes int64) { told += bytes }); !errors.Is(err, errStopped) {
+			t.Errorf("stream: %v, want %v", err, errStopped)
+		}
+		if told != w.off || told != 2*int64(accepts) {
+			t.Errorf("told of %d bytes, %d were accepted", told, w.off)
+		}
+	}
+}
+
+func TestStreamTellsOfThePartOfAWriteThatADeadlineInterrupts(t *testing.T) {
+	r, w := net.Pipe()
+	defer r.Close()
+	defer w.Close()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	ended, told := make(chan error, 1), int64(0)
+	go func() {
+		ended <- Stream(ctx, mustLayout(t, fizzBuzz(1_000_000)), w, 2, func(bytes int64) { told += bytes })
+	}()
+	const taken = streamChunkBytes + 100
+	if _, err := io.ReadFull(r, make([]byte, taken)); err != nil {
+		t.Fatal(err)
+	}
+	cancel(errStopped)
+	if err := <-ended; !errors.Is(err, errStopped) {
+		t.Errorf("stream: %v, want %v", err, errStopped)
+	}
+	if told != taken {
+		t.Errorf("told of %d bytes, %d were taken", told, taken)
+	}
+}
+
 func TestStreamWithACancelledContextWritesNothing(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	ctx, cancel := context.WithCancelCause(context.Background())

@@ -72,7 +72,8 @@ const streamSink coordinator.Sink = "stream"
 // pour opens the stream's end and writes the whole layout into it.
 func (j *job) pour(ctx context.Context, progress func(int64)) error {
 	if j.target.standard {
-		return worker.Stream(ctx, j.layout, j.console.stdout, int(j.threads), progress)
+		out, closeOut := interruptible(j.console.stdout)
+		return errors.Join(worker.Stream(ctx, j.layout, out, int(j.threads), progress), closeOut())
 	}
 	out, err := openDevice(ctx, j.target.name)
 	if err != nil {
