@@ -56,16 +56,6 @@ func (d *dispatcher) strike(h *hand, cause error, now time.Time) {
 	h.sendAway(cause, now, d.rules.lease)
 }
 
-// handOf is the hand of a worker's id.
-func (d *dispatcher) handOf(worker string) *hand {
-	for _, h := range d.crew {
-		if h.about.worker == worker {
-			return h
-		}
-	}
-	panic("coordinator: broken invariant: a stream has a worker that is in no crew")
-}
-
 // lose takes back what a worker had, and asks it again later.
 func (d *dispatcher) lose(h *hand, cause error, now time.Time) {
 	d.perform(d.ledger.lost(h.about.worker, cause), cause)
@@ -140,6 +130,7 @@ func (d *dispatcher) answered(h *hand, about description, err error, now time.Ti
 		return
 	}
 	if err == nil {
+		d.replaced(h, about)
 		err = d.admit(about)
 	}
 	switch {
@@ -152,6 +143,22 @@ func (d *dispatcher) answered(h *hand, about description, err error, now time.Ti
 	default:
 		h.sendAway(err, now, d.rules.lease)
 	}
+}
+
+// replaced gives up what a worker had that turns out to be another process now. It may have been away for want of room
+// alone, with streams and unflushed bytes under the old id.
+func (d *dispatcher) replaced(h *hand, about description) {
+	old := h.about.worker
+	if old == about.worker || d.hands[old] != h {
+		return
+	}
+	cause := fmt.Errorf("worker %s (%s) is process %d now, and was %d", h.address, about.host, about.pid, h.about.pid)
+	acts := d.ledger.lost(old, cause)
+	if len(acts.dropped) > 0 {
+		d.emit(Warning{Text: cause.Error() + "; what only that one held goes to others"})
+	}
+	d.perform(acts, cause)
+	delete(d.hands, old)
 }
 
 // present says whether another hand is the same process.

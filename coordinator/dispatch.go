@@ -59,8 +59,10 @@ type dispatcher struct {
 	dispatch
 	ledger  *ledger
 	crew    []*hand
+	hands   map[string]*hand // by the id of a worker that was ever given work; see replaced
 	inbox   chan func(now time.Time)
-	running int // goroutines whose end was not taken in yet
+	gone    chan struct{} // closed when nobody reads the inbox any more
+	running int           // goroutines whose end was not taken in yet
 	group   sync.WaitGroup
 	streams map[streamID]context.CancelCauseFunc
 	phase   Phase
@@ -77,7 +79,9 @@ func newDispatcher(planned []layout.Extent, crew []*hand, d dispatch) *dispatche
 		dispatch: d,
 		ledger:   newLedger(planned, d.rules),
 		crew:     crew,
+		hands:    make(map[string]*hand),
 		inbox:    make(chan func(time.Time)),
+		gone:     make(chan struct{}),
 		streams:  make(map[streamID]context.CancelCauseFunc),
 		phase:    PhaseWrite,
 	}
@@ -91,11 +95,19 @@ const (
 )
 
 // run returns when every extent is where the rules want it, or with the first error that cannot be mended, and never
-// before everything that it started has ended. A flush that the kernel has begun cannot be interrupted; run waits.
-func (d *dispatcher) run(ctx context.Context) error {
+// before everything that it started has ended. A flush that the kernel has begun cannot be interrupted; run waits. A
+// broken invariant is an error like any other, so that the workers are told and the output is cleaned up.
+func (d *dispatcher) run(ctx context.Context) (err error) {
 	ctx, d.stop = context.WithCancelCause(ctx)
-	defer d.stop(nil)
-	defer d.group.Wait()
+	defer func() {
+		broken := recover() // before anything is waited for: whoever is waited for may wait for this goroutine
+		close(d.gone)
+		d.stop(nil)
+		d.group.Wait()
+		if broken != nil {
+			err = internalFailure("write", broken)
+		}
+	}()
 	tick := time.NewTicker(max(tickMin, min(tickMax, d.rules.lease/tickPerTerm)))
 	defer tick.Stop()
 	ended := ctx.Done()
@@ -127,7 +139,7 @@ func (d *dispatcher) step(ctx context.Context, now time.Time) {
 		return
 	}
 	for _, silent := range d.ledger.expire(now) {
-		d.lose(d.handOf(silent), errSilent, now)
+		d.lose(d.hands[silent], errSilent, now)
 	}
 	d.assign(ctx, now)
 	for _, name := range d.ledger.dueFlushes(now) {
@@ -164,21 +176,30 @@ func (d *dispatcher) start(work func() func(now time.Time)) {
 	d.running++
 	d.group.Go(func() {
 		after := work()
-		d.inbox <- func(now time.Time) {
+		d.send(func(now time.Time) {
 			d.running--
 			after(now)
-		}
+		})
 	})
+}
+
+// send hands something in to the owner of the ledger. It returns without when that one is gone.
+func (d *dispatcher) send(what func(now time.Time)) {
+	select {
+	case d.inbox <- what:
+	case <-d.gone:
+	}
 }
 
 func (d *dispatcher) startStream(ctx context.Context, h *hand, g grant) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	d.streams[g.stream] = cancel
+	d.hands[h.about.worker] = h
 	h.busy++
 	d.start(func() func(time.Time) {
 		defer cancel(nil)
 		err := h.writer.write(ctx, g.assignments, func(e writeEvent) {
-			d.inbox <- func(now time.Time) { d.hear(h, g.stream, e, now) }
+			d.send(func(now time.Time) { d.hear(h, g.stream, e, now) })
 		})
 		return func(now time.Time) {
 			h.busy--

@@ -627,3 +627,51 @@ func TestWorkerThatAnswersForWhatItWasNotAskedIsNotBelieved(t *testing.T) {
 		s.wantComplete(t, s.run(t.Context(), liar, here(newPuppet("b", 1))))
 	})
 }
+
+func TestBrokenInvariantEndsTheRunAsAnInternalError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(10)
+		s.locate = func(place) (domain, error) { return "", nil } // the ledger refuses a domain without a name
+		err := s.run(t.Context(), here(newPuppet("a", 4)), here(newPuppet("b", 4)))
+		if f, ok := errors.AsType[*Failure](err); !ok || !strings.Contains(f.Error(), "internal error") {
+			t.Fatalf("error %v", err)
+		}
+	})
+}
+
+func TestBusyWorkerThatComesBackAsAnotherProcessIsTakenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(10)
+		p := newPuppet("first", 1)
+		p.onWrite = func(p *puppet, _ assignment) error {
+			if p.about.worker == "first" && len(p.written) >= 3 {
+				p.about.worker, p.at.handle, p.sequence = "second", "handle of second", 0
+				return &Failure{Op: "write", Err: &statusError{code: codes.ResourceExhausted, text: "no room"}}
+			}
+			return nil
+		}
+		r := s.wantComplete(t, s.run(t.Context(), p))
+		if len(r.Workers) != 2 || r.Workers[0].FileBytes != 0 || r.RedoneBytes != 300 || count[Warning](s) != 1 {
+			t.Errorf("workers %+v, redone %d, %d warnings", r.Workers, r.RedoneBytes, count[Warning](s))
+		}
+	})
+}
+
+func TestRefusedNewcomerTakesNothingOfOthersBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(30)
+		s.rules.batchBytes = 1 << 40
+		changed := make(chan struct{}, 1)
+		s.changed = changed
+		s.admit = func(d description) error {
+			return &Failure{Op: "describe", Host: d.host, Err: &refusedWorker{reason: errors.New("it has no root")}}
+		}
+		s.newcomers = func([]*hand) []*hand {
+			return []*hand{{writer: newPuppet("late", 1), address: "late", state: handAway, err: errors.New("new")}}
+		}
+		time.AfterFunc(time.Second, func() { changed <- struct{}{} })
+		if r := s.wantComplete(t, s.run(t.Context(), here(newPuppet("a", 1)))); r.RedoneBytes != 0 {
+			t.Errorf("redone %d", r.RedoneBytes)
+		}
+	})
+}

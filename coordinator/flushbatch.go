@@ -49,7 +49,7 @@ func (l *ledger) oldestWaiting(d *flushDomain) time.Time {
 			return a.at
 		}
 	}
-	panic("coordinator: broken invariant: bytes wait in a domain without an attempt")
+	panic(brokenInvariant("bytes wait in a domain without an attempt"))
 }
 
 // waitingAttempt is the attempt of a mark, or nil if the mark is void: the attempt is over.

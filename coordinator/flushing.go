@@ -22,7 +22,7 @@ func (d *dispatcher) startFlush(ctx context.Context, name domain) {
 	b := d.ledger.beginFlush(name)
 	var h *hand
 	if name != ownKernel {
-		h = d.handOf(b.worker)
+		h = d.hands[b.worker]
 	}
 	d.start(func() func(time.Time) {
 		f := d.flushBatch(ctx, b, h)
@@ -80,6 +80,8 @@ func (d *dispatcher) flushEnded(b flushBatch, h *hand, f flushed, now time.Time)
 	}
 	d.perform(acts, f.fault)
 	switch {
+	case f.lost != nil && d.hands[b.worker] != h:
+		// Another process has come in its place, and what this one had was given up then.
 	case f.lost != nil:
 		// The process is gone, or it no longer knows the handle; either way nothing of it is durable.
 		d.lose(h, f.lost, now)

@@ -434,7 +434,7 @@ func (l *ledger) lost(worker string, cause error) actions {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.domains)) {
-		if l.domains[name].worker == worker {
+		if name != ownKernel && l.domains[name].worker == worker {
 			acts.add(l.disbelieve(name))
 		}
 	}
@@ -485,6 +485,24 @@ func (l *ledger) streamIDs() []streamID { return slices.Sorted(maps.Keys(l.strea
 // assert panics when an invariant is broken: going on would put wrong facts into the journal.
 func assert(holds bool, invariant string) {
 	if !holds {
-		panic("coordinator: broken invariant: " + invariant)
+		panic(brokenInvariant(invariant))
+	}
+}
+
+// brokenInvariant is the value of a panic that says which of the program's own rules does not hold.
+type brokenInvariant string
+
+// Error says what is broken.
+func (b brokenInvariant) Error() string { return "broken invariant: " + string(b) }
+
+// internalFailure is the error of a recovered panic of ours. Any other panic goes on.
+func internalFailure(op string, recovered any) *Failure {
+	broken, ok := recovered.(brokenInvariant)
+	if !ok {
+		panic(recovered)
+	}
+	return &Failure{
+		Kind: KindRuntime, Op: op, Err: fmt.Errorf("internal error: %w", broken),
+		Hint: "this is a defect of the program: please report it with the command line and the trace (--trace=FILE)",
 	}
 }
