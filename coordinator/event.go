@@ -108,10 +108,29 @@ type FlushFailed struct {
 	Err     error
 }
 
-// Verified counts bytes that were read back and compared since the last Verified.
+// Verified counts bytes that were read back and compared since the last Verified, and holes of the file, which are
+// known to be zeros and not read.
 type Verified struct {
 	Bytes    int64
 	ReadPath string // "direct", "dropped", "client-uncached", "cached" or "memory"
+}
+
+// VerifyPlanned comes first in a verification of a file: the effective values.
+type VerifyPlanned struct {
+	JobID     string // 32 hex digits
+	Spec      layout.Spec
+	SizeBytes int64 // that the file must have
+	FileBytes int64 // that it has
+	File      string
+	Inferred  Inference
+	Range     layout.Extent // what is looked at, as far as the file goes
+	ReadPath  ReadPath      // what was asked for
+	Threads   int
+}
+
+// ExtentBad says that bytes of a file are wrong. It comes for those that are listed, in the order of their offsets.
+type ExtentBad struct {
+	Bad BadExtentReport
 }
 
 // Published says that the file stands under its final name.
@@ -156,6 +175,12 @@ func (FlushFailed) Name() string { return "flush_failed" }
 
 // Name implements Body.
 func (Verified) Name() string { return "verified" }
+
+// Name implements Body.
+func (VerifyPlanned) Name() string { return "verify_planned" }
+
+// Name implements Body.
+func (ExtentBad) Name() string { return "extent_bad" }
 
 // Name implements Body.
 func (Published) Name() string { return "published" }

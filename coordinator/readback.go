@@ -39,7 +39,7 @@ func (r *run) verify(ctx context.Context) error {
 func (r *run) badFailure(bad []badExtent) error {
 	first := bad[0]
 	for _, b := range bad {
-		if b.extent.Off < first.extent.Off {
+		if b.Extent.Off < first.Extent.Off {
 			first = b
 		}
 	}
@@ -47,10 +47,10 @@ func (r *run) badFailure(bad []badExtent) error {
 		return first.failure
 	}
 	return &Failure{
-		Kind: KindBad, Op: "verify", Path: r.job.Target.Path, Extent: first.extent,
+		Kind: KindBad, Op: "verify", Path: r.job.Target.Path, Extent: first.Extent,
 		Hint: "the device or something between does not keep what is written; look at the kernel's log and test the hardware",
 		Err: fmt.Errorf("%d of these bytes are not what was written, and %d extents are bad in all; nothing was published",
-			first.differing, len(bad)),
+			first.Differing, len(bad)),
 	}
 }
 
@@ -114,17 +114,22 @@ func (r *run) readBack(ctx context.Context, extents []layout.Extent) ([]badExten
 
 func (r *run) readOne(ctx context.Context, w *grpcWriter, request []layout.Extent) ([]badExtent, error) {
 	var told int64
-	back, err := w.verify(ctx, request, func(bytes int64) { told += bytes })
+	var bad []badExtent
+	back, err := w.verify(ctx, look{
+		extents: request,
+		told:    func(bytes int64) { told += bytes },
+		bad:     func(b badExtent) { bad = append(bad, b) },
+	})
 	if told > 0 {
 		r.emit(Verified{Bytes: told, ReadPath: back.readPath})
 	}
-	if err == nil && len(back.bad) == 0 && told != lengthOf(request) {
+	if err == nil && len(bad) == 0 && told != lengthOf(request) {
 		err = &Failure{
 			Kind: KindRuntime, Op: "verify", Path: r.job.Target.Path, Host: hostOf(w.about), Extent: request[0],
 			Err: fmt.Errorf("%w: it read %d bytes of %d", errProtocol, told, lengthOf(request)),
 		}
 	}
-	return back.bad, err
+	return bad, err
 }
 
 // readers shares extents among the workers, in requests of a fair size. A file can be read by any of them; anonymous

@@ -340,7 +340,7 @@ func (r *run) rewriteBad(ctx context.Context) error {
 	}
 	m := missing{sizeBytes: r.layout.Size()}
 	for _, b := range bad {
-		m.extents = append(m.extents, b.extent)
+		m.extents = append(m.extents, b.Extent)
 	}
 	if len(bad) == 0 {
 		return nil

@@ -75,10 +75,11 @@ func (v verdict) covers(sequence uint64) bool {
 	return slices.ContainsFunc(v.durable, func(r sequenceRange) bool { return r.first <= sequence && sequence <= r.last })
 }
 
-// badExtent is a run of bytes that are not what the layout says.
+// badExtent is a run of bytes that are not what the layout says, and all wrong in one way.
 type badExtent struct {
-	extent    layout.Extent
-	differing int64
+	layout.Damage
+
+	holeBytes int64
 	failure   *Failure // the read error, if it was one
 }
 
@@ -225,11 +226,49 @@ func verdictFromWire(v *gigafizzv1.Verdict, from description) verdict {
 }
 
 func badExtentFromWire(b *gigafizzv1.BadExtent, from description) badExtent {
-	bad := badExtent{extent: extentFromWire(b.GetExtent()), differing: b.GetDifferingBytes()}
+	bad := badExtent{
+		Damage: layout.Damage{
+			Mismatch: layout.Mismatch{
+				Extent: extentFromWire(b.GetExtent()), Differing: b.GetDifferingBytes(), Expected: b.GetExpected(), Actual: b.GetActual(),
+			},
+			Class: classFromWire(b.GetClass()), SourceOff: b.GetSourceOffsetBytes(), FlippedBits: b.GetFlippedBitCount(),
+		},
+		holeBytes: b.GetHoleBytes(),
+	}
 	if b.GetFailure() != nil {
 		bad.failure = failureFromWire("read", b.GetFailure(), from)
 	}
 	return bad
+}
+
+// classFromWire is a class of damage; what this coordinator does not know is garbage.
+func classFromWire(c gigafizzv1.DamageClass) layout.Class {
+	switch c {
+	case gigafizzv1.DamageClass_DAMAGE_CLASS_ZEROS:
+		return layout.ClassZeros
+	case gigafizzv1.DamageClass_DAMAGE_CLASS_ELSEWHERE:
+		return layout.ClassElsewhere
+	case gigafizzv1.DamageClass_DAMAGE_CLASS_SHIFTED:
+		return layout.ClassShifted
+	case gigafizzv1.DamageClass_DAMAGE_CLASS_OTHER_PARAMETERS:
+		return layout.ClassOtherParameters
+	case gigafizzv1.DamageClass_DAMAGE_CLASS_BIT_FLIPS:
+		return layout.ClassBitFlips
+	case gigafizzv1.DamageClass_DAMAGE_CLASS_UNREADABLE:
+		return layout.ClassUnreadable
+	case gigafizzv1.DamageClass_DAMAGE_CLASS_TRUNCATED:
+		return layout.ClassTruncated
+	default:
+		return layout.ClassGarbage
+	}
+}
+
+// readPathToWire is the way to read that is asked for.
+func readPathToWire(p ReadPath) gigafizzv1.ReadPath {
+	if p == ReadCached {
+		return gigafizzv1.ReadPath_READ_PATH_CACHED
+	}
+	return gigafizzv1.ReadPath_READ_PATH_UNCACHED
 }
 
 // failureFromWire is a worker's failure as one of ours.

@@ -161,49 +161,56 @@ func (w *grpcWriter) flush(ctx context.Context, handle string) (verdict, error) 
 	}
 }
 
-// readBack is the outcome of reading extents back.
+// look asks a worker to read extents back and compare them with the layout.
+type look struct {
+	extents []layout.Extent
+	path    ReadPath
+	told    func(bytes int64)   // takes the bytes that were looked at since it was last called
+	bad     func(bad badExtent) // takes what is wrong, extent by extent in the order of the request
+}
+
+// readBack is the outcome of a look.
 type readBack struct {
-	bad       []badExtent
 	readBytes int64
+	holeBytes int64  // known to be zeros, and not read
 	readPath  string // how the bytes were read; see Verified
 }
 
-// verify has a worker read extents back and compare them with the layout. told takes the bytes read since the last call.
-func (w *grpcWriter) verify(ctx context.Context, extents []layout.Extent, told func(bytes int64)) (readBack, error) {
+// verify carries out a look.
+func (w *grpcWriter) verify(ctx context.Context, l look) (readBack, error) {
 	ctx, dog := watch(ctx, w.lease)
 	defer dog.rest()
 	stream, err := w.stub.Verify(ctx, &gigafizzv1.VerifyRequest{
-		Job: w.job, Extents: extentsToWire(extents), ReadPath: gigafizzv1.ReadPath_READ_PATH_UNCACHED,
-		ProgressIntervalMs: w.progressInterval(),
+		Job: w.job, Extents: extentsToWire(l.extents), ReadPath: readPathToWire(l.path), ProgressIntervalMs: w.progressInterval(),
 	})
 	if err != nil {
 		return readBack{}, failureFromStatus(ctx, "verify", err, w.about)
 	}
-	var back readBack
+	told := int64(0)
+	tell := func(total int64) {
+		if total > told {
+			l.told(total - told)
+			told = total
+		}
+	}
 	for {
 		resp, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
-			return back, fmt.Errorf("%w: a verification ended without a summary", errProtocol)
+			return readBack{}, fmt.Errorf("%w: a verification ended without a summary", errProtocol)
 		}
 		if err != nil {
-			return back, failureFromStatus(ctx, "verify", err, w.about)
+			return readBack{}, failureFromStatus(ctx, "verify", err, w.about)
 		}
 		dog.heard()
 		switch e := resp.GetEvent().(type) {
 		case *gigafizzv1.VerifyResponse_Progress:
-			if more := e.Progress.GetReadBytes() - back.readBytes; more > 0 {
-				back.readBytes += more
-				told(more)
-			}
+			tell(e.Progress.GetReadBytes() + e.Progress.GetHoleBytes())
 		case *gigafizzv1.VerifyResponse_BadExtent:
-			back.bad = append(back.bad, badExtentFromWire(e.BadExtent, w.about))
+			l.bad(badExtentFromWire(e.BadExtent, w.about))
 		case *gigafizzv1.VerifyResponse_Summary:
-			if more := e.Summary.GetReadBytes() - back.readBytes; more > 0 {
-				back.readBytes += more
-				told(more)
-			}
-			back.readPath = e.Summary.GetReadPath()
-			return back, nil
+			s := e.Summary
+			tell(s.GetReadBytes() + s.GetHoleBytes())
+			return readBack{readBytes: s.GetReadBytes(), holeBytes: s.GetHoleBytes(), readPath: s.GetReadPath()}, nil
 		}
 	}
 }

@@ -357,6 +357,9 @@ func (w *Worker) encodeBadExtent(b badExtent, path string) *pb.VerifyResponse {
 }
 
 func encodeSummary(done *looked, readPath string) *pb.VerifyResponse {
+	if done.read.Load() == 0 {
+		readPath = "" // there was nothing to prove it by
+	}
 	return &pb.VerifyResponse{Event: &pb.VerifyResponse_Summary{Summary: &pb.VerifySummary{
 		ReadBytes: done.read.Load(),
 		HoleBytes: done.holes.Load(),

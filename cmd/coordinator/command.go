@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -22,7 +23,7 @@ func newRoot(c *console) *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true // its words are not ours; see newCompletionCommand
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return applyEnvironment(cmd, os.LookupEnv) }
-	root.AddCommand(newRunCommand(c), newPlanCommand(c), newPeekCommand(c), newDigestCommand(c), newVersionCommand(c), newCompletionCommand(c))
+	root.AddCommand(newRunCommand(c), newPlanCommand(c), newVerifyCommand(c), newPeekCommand(c), newDigestCommand(c), newVersionCommand(c), newCompletionCommand(c))
 	root.SetHelpCommand(newHelpCommand())
 	return root
 }
@@ -40,8 +41,9 @@ const rootExample = `  coordinator --n=1e9 --out=fizz.txt            write and p
 
 // command is what the help tells of a command beside what cobra knows.
 type command struct {
-	groups []*pflag.FlagSet // their names are headings
-	codes  []int            // the exit codes that it can end with
+	groups   []*pflag.FlagSet // their names are headings
+	codes    []int            // the exit codes that it can end with
+	meanings map[int]string   // of codes that mean something else here than elsewhere
 }
 
 // add gives the command its flags and its help.
@@ -98,7 +100,7 @@ func (d command) help(cmd *cobra.Command) string {
 	if len(d.codes) > 0 {
 		b.WriteString("\nExit status:\n")
 		for _, code := range d.codes {
-			fmt.Fprintf(&b, "  %3d  %s\n", code, exitMeaning(code))
+			fmt.Fprintf(&b, "  %3d  %s\n", code, cmp.Or(d.meanings[code], exitMeaning(code)))
 		}
 	}
 	return b.String()

@@ -56,6 +56,7 @@ func TestScripts(t *testing.T) {
 			"sha256":   sha256Of,
 			"contains": contains,
 			"field":    field,
+			"harm":     harm,
 		},
 	})
 }

@@ -15,6 +15,7 @@ type tally struct {
 	size     int64
 	accepted int64
 	verified int64
+	checking bool          // the verification is all of it
 	writing  time.Duration // when the write phase began
 	marks    [2]mark       // the older is what the present rate is measured from
 }
@@ -35,6 +36,8 @@ func (t *tally) apply(e coordinator.Event) {
 	switch b := e.Body.(type) {
 	case coordinator.JobPlanned:
 		t.size = b.SizeBytes
+	case coordinator.VerifyPlanned:
+		t.size, t.checking = b.Range.Len, true
 	case coordinator.PhaseBegan:
 		t.phase = b.Phase
 		if b.Phase == coordinator.PhaseWrite {
@@ -51,15 +54,25 @@ func (t *tally) apply(e coordinator.Event) {
 	}
 }
 
-// done is the accepted bytes, at most all of them: attempts that were given up count twice.
-func (t *tally) done() int64 { return min(t.accepted, t.size) }
+// done is the accepted bytes, at most all of them: attempts that were given up count twice. Where nothing is written it
+// is the bytes that were verified.
+func (t *tally) done() int64 {
+	if t.checking {
+		return min(t.verified, t.size)
+	}
+	return min(t.accepted, t.size)
+}
 
 // line describes the state at a time since the run began.
 func (t *tally) line(now time.Duration) string {
 	switch t.phase {
 	case coordinator.PhaseWrite:
 	case coordinator.PhaseVerify:
-		return fmt.Sprintf("verify: %s read back", humanize.Bytes(uint64(t.verified)))
+		text := "verify: " + humanize.Bytes(uint64(t.verified)) + " read back"
+		if t.checking && t.size > 0 {
+			text += fmt.Sprintf(" of %s (%d %%)", humanize.Bytes(uint64(t.size)), int64(100*(float64(t.done())/float64(t.size))))
+		}
+		return text
 	case "":
 		return "starting"
 	default:

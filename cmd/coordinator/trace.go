@@ -81,6 +81,13 @@ func traceBody(body coordinator.Body) map[string]any {
 		return map[string]any{"extents": traceExtents(b.Extents), "error": text(b.Err)}
 	case coordinator.Verified:
 		return map[string]any{"bytes": b.Bytes, "read_path": b.ReadPath}
+	case coordinator.VerifyPlanned:
+		return map[string]any{
+			"job": b.JobID, "file": b.File, "size_bytes": b.SizeBytes, "file_bytes": b.FileBytes, "inferred": b.Inferred,
+			"range": traceExtent(b.Range), "read_path": b.ReadPath, "threads": b.Threads,
+		}
+	case coordinator.ExtentBad:
+		return map[string]any{"bad_extent": b.Bad}
 	case coordinator.Published:
 		return map[string]any{"path": b.Path, "name_durable": b.NameDurable}
 	case coordinator.Warning:

@@ -2192,7 +2192,7 @@ type VerifySummary struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Bytes read from the target and compared.
 	ReadBytes int64 `protobuf:"varint,1,opt,name=read_bytes,json=readBytes,proto3" json:"read_bytes,omitempty"`
-	// How the bytes were read: "direct", "dropped", "client-uncached", "cached" or "memory".
+	// How the bytes were read: "direct", "dropped", "client-uncached", "cached" or "memory"; empty if none was.
 	ReadPath string `protobuf:"bytes,2,opt,name=read_path,json=readPath,proto3" json:"read_path,omitempty"`
 	// See VerifyProgress.
 	HoleBytes     int64 `protobuf:"varint,3,opt,name=hole_bytes,json=holeBytes,proto3" json:"hole_bytes,omitempty"`

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"gigafizz/cmd/quantity"
+	"gigafizz/coordinator"
+	"gigafizz/layout"
+)
+
+// verifyOptions are the flags of verify.
+type verifyOptions struct {
+	content
+	telling
+	offset  quantity.Size
+	length  quantity.Size
+	threads quantity.Count
+	cached  bool
+	list    quantity.Count
+	lease   time.Duration
+}
+
+// listDefault and listMax bound the bad extents that are told one by one.
+const (
+	listDefault = 100
+	listMax     = 100_000
+)
+
+func (o *verifyOptions) flags() *pflag.FlagSet {
+	f := newFlags("Reading")
+	o.list, o.lease = listDefault, 10*time.Second
+	f.Var(&o.offset, "offset", "first byte to look at, as a `SIZE` from the beginning")
+	f.Var(&o.length, "length", "`SIZE` of what is looked at (default: to the end)")
+	f.VarP(&o.threads, "threads", "t", "`COUNT` of pieces read at the same time (default: two for each CPU)")
+	f.BoolVar(&o.cached, "cached", false, "read through the page cache; says nothing of the storage")
+	f.Var(&o.list, "list", "`COUNT` of bad extents to tell one by one; all are counted")
+	f.DurationVar(&o.lease, "lease", o.lease, "`TIME` after which a silent worker is given up")
+	return f
+}
+
+// newVerifyCommand reads a file and says which bytes are wrong, and what kind of wrong.
+func newVerifyCommand(c *console) *cobra.Command {
+	o := &verifyOptions{}
+	d := command{codes: []int{exitOK, exitRuntime, exitUsage, exitBad, exitRefused, exitInterrupt, exitReaderGone, exitTerminated}}
+	d.meanings = map[int]string{
+		exitOK:      "every byte of the range is right, and the size too",
+		exitRuntime: "error at run time: the file could not be read",
+		exitRefused: "refused: it is no regular file",
+	}
+	d.groups = append(d.groups, o.content.flags(), o.flags(), o.telling.flags())
+	cmd := &cobra.Command{
+		Use:   "verify FILE [--n=COUNT]",
+		Short: "which bytes of a file are wrong, and what kind of wrong",
+		Long: `verify reads every byte of a file, past the page cache where that can be measured, and compares it with what belongs there;
+no reference copy is needed. It changes nothing. Without --n it takes n from the size of the file, and says so: a file that
+was cut at the end of a line cannot be told from one of a smaller n.`,
+		Example: `  coordinator verify fizz.txt --n=1e9
+  coordinator verify fizz.txt                     n from the size of the file
+  coordinator verify fizz.txt --n=1e9 --offset=4GiB --length=1MiB
+  coordinator verify noise.bin --layout=random:42 --json=report.json`,
+		Args: oneFile,
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c.quiet = o.quiet
+		job, err := o.check(cmd.Flags(), args[0], c)
+		if err != nil {
+			return err
+		}
+		j := &verifying{verifyOptions: o, console: c, job: job}
+		return j.run(cmd.Context())
+	}
+	return d.add(cmd)
+}
+
+// oneFile wants the name of one file.
+func oneFile(cmd *cobra.Command, args []string) error {
+	hint := cmd.CommandPath() + " fizz.txt --n=1e9"
+	switch len(args) {
+	case 0:
+		return usageError("command line", hint, "the file is missing: which one is to be verified?")
+	case 1:
+		return nil
+	default:
+		return usageError("command line", hint, "one file at a time, not %d: %q", len(args), args)
+	}
+}
+
+// check checks the flags and makes the job of them.
+func (o *verifyOptions) check(flags *pflag.FlagSet, file string, c *console) (coordinator.VerifyJob, error) {
+	job := coordinator.VerifyJob{
+		Path: file, Root: localRoot, Offset: int64(o.offset), Length: int64(o.length), ReadPath: coordinator.ReadUncached,
+		ListMax: int(min(o.list, listMax)), Lease: o.lease,
+	}
+	if o.cached {
+		job.ReadPath = coordinator.ReadCached
+	}
+	switch {
+	case flags.Changed("length") && o.length == 0:
+		return job, usageError("--length", "leave it out to go on to the end", "at least one byte is needed")
+	case o.list > listMax:
+		return job, usageError("--list", fmt.Sprintf("--list=%d", listMax), "%d is over the limit of %d", o.list, listMax)
+	}
+	if err := checkDelivery(&delivery{threads: o.threads, lease: o.lease}, flags, target{}); err != nil {
+		return job, err
+	}
+	if o.threads == 0 {
+		o.threads = quantity.Count(2 * runtime.GOMAXPROCS(0)) // one compares while another waits for the storage
+	}
+	if err := checkTelling(&o.telling, c, target{name: file, file: true}); err != nil {
+		return job, err
+	}
+	var err error
+	job.Spec, job.Infer, err = o.spec(flags)
+	return job, err
+}
+
+// spec is the content, and what of it the file's size has to tell.
+func (o *verifyOptions) spec(flags *pflag.FlagSet) (layout.Spec, coordinator.Inference, error) {
+	given := flags.Changed
+	switch {
+	case o.layout.kind == layout.KindRules && !given("n") && !given("size"):
+		return layout.Spec{Kind: layout.KindRules, Rules: o.rules}, coordinator.InferN, nil
+	case o.layout.kind == layout.KindRandom && !given("size") && !given("n") && !given("rules"):
+		return layout.Spec{Kind: layout.KindRandom, Seed: o.layout.seed}, coordinator.InferSize, nil
+	}
+	l, err := checkContent(&o.content, flags, false)
+	if err != nil {
+		return layout.Spec{}, "", err
+	}
+	return l.Spec(), coordinator.InferNothing, nil
+}
+
+// verifying is a checked command line of verify.
+type verifying struct {
+	*verifyOptions
+	console *console
+	job     coordinator.VerifyJob
+}
+
+// run verifies, and tells of it: the results are opened first and written last, whatever happens between.
+func (j *verifying) run(ctx context.Context) error {
+	results, err := openResults(&j.telling, j.console)
+	if err != nil {
+		return err
+	}
+	progress := startProgress(j.console, j.progress)
+	report, err := j.verify(ctx, func(e coordinator.Event) {
+		j.echo(e)
+		if results.trace != nil {
+			results.trace.observe(e)
+		}
+		progress.observe(e)
+	})
+	progress.stop()
+	told := errors.Join(results.report(report), results.close(), j.summarize(report))
+	return firstOf(err, told)
+}
+
+// verify has a worker in this process read the file.
+func (j *verifying) verify(ctx context.Context, observe coordinator.Observer) (coordinator.VerifyReport, error) {
+	if real, err := filepath.EvalSymlinks(j.job.Path); err == nil { // else the coordinator says what is wrong with it
+		j.job.Dir = filepath.Dir(real)
+	}
+	workers, err := startLocal(j.job.Dir, int(j.threads))
+	if err != nil {
+		return coordinator.VerifyReport{}, err
+	}
+	report, err := coordinator.VerifyFile(ctx, workers.config(observe), j.job)
+	if closeErr := workers.close(); err == nil && closeErr != nil {
+		j.console.say("warning: %v", closeErr)
+	}
+	return report, err
+}
+
+// echo tells the effective values before the work, and warnings when they come.
+func (j *verifying) echo(e coordinator.Event) {
+	switch b := e.Body.(type) {
+	case coordinator.VerifyPlanned:
+		l, err := layout.New(b.Spec)
+		if err != nil {
+			return // it was compiled a moment ago
+		}
+		from := ""
+		switch b.Inferred {
+		case coordinator.InferN:
+			from = fmt.Sprintf(" (n=%d inferred from its size)", b.Spec.N)
+		case coordinator.InferSize:
+			from = " (size inferred)"
+		case coordinator.InferNothing:
+		}
+		j.console.say("verify %s as %s%s", b.File, contents(l), from)
+		j.console.say("bytes %d to %d, read %s, %s", b.Range.Off, b.Range.End(), b.ReadPath, plural(int64(b.Threads), "thread"))
+	case coordinator.Warning:
+		j.console.say("warning: %s", b.Text)
+	}
+}
+
+// summarize tells what was found: on standard output, unless that carries a JSON document.
+func (j *verifying) summarize(r coordinator.VerifyReport) error {
+	if j.quiet || !r.Complete {
+		return nil
+	}
+	lines := verifySummary(r)
+	if j.json == "-" {
+		for _, l := range lines {
+			j.console.say("%s", l)
+		}
+		return nil
+	}
+	return j.console.print(strings.Join(lines, "\n") + "\n")
+}

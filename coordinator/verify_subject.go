@@ -1,0 +1,180 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"gigafizz/layout"
+)
+
+// subject is the file that is verified.
+type subject struct {
+	path      string // without any link
+	linksTo   string // the same, if the name that was given is a symbolic link
+	sizeBytes int64
+	modified  time.Time
+
+	fileSystem FileSystem // that holds it, as far as looking tells
+}
+
+// examine finds the file. The rules of staging files do not hold here, since nothing is done to it.
+func (v *verification) examine(context.Context) error {
+	s, err := findSubject(v.job.Path)
+	v.subject = s
+	return err
+}
+
+func findSubject(name string) (s subject, err error) {
+	if name == "" {
+		return s, unusable("the file has no name")
+	}
+	failed := func(err error) (subject, error) {
+		return subject{}, &Failure{Kind: KindRuntime, Op: "open", Path: name, Errno: errnoName(err), Err: bare(err)}
+	}
+	abs, err := filepath.Abs(name)
+	if err != nil {
+		return failed(err)
+	}
+	if s.path, err = filepath.EvalSymlinks(abs); err != nil {
+		return failed(err)
+	}
+	if info, err := os.Lstat(abs); err == nil && info.Mode().Type() == fs.ModeSymlink {
+		s.linksTo = s.path
+	}
+	info, err := os.Stat(s.path)
+	if err != nil {
+		return failed(err)
+	}
+	if what := otherThanFile(info.Mode()); what != "" {
+		return subject{}, &Failure{
+			Kind: KindRefused, Op: "open", Path: name, Err: errors.New("it is " + what), Hint: "name a regular file",
+		}
+	}
+	s.sizeBytes, s.modified = info.Size(), info.ModTime()
+	s.fileSystem = holderOf(s.path)
+	return s, nil
+}
+
+// holderOf says what file system holds a file. A directory that cannot be looked at is no reason not to verify.
+func holderOf(path string) FileSystem {
+	d, err := openDirectory(filepath.Dir(path))
+	if err != nil {
+		return FileSystem{}
+	}
+	defer func() { _ = d.close() }() // only looked at
+	held, err := describeFileSystem(d)
+	if err != nil {
+		return FileSystem{}
+	}
+	return held.FileSystem
+}
+
+// otherThanFile says what something is that is no regular file.
+func otherThanFile(mode fs.FileMode) string {
+	switch {
+	case mode.IsRegular():
+		return ""
+	case mode.IsDir():
+		return "a directory"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a FIFO"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	case mode&fs.ModeDevice != 0:
+		return "a device"
+	default:
+		return "no regular file"
+	}
+}
+
+// sizeVerdict is what the size of a file says of it.
+type sizeVerdict string
+
+const (
+	sizeRight     sizeVerdict = "right"
+	sizeTruncated sizeVerdict = "truncated"
+	sizeTooLong   sizeVerdict = "too long"
+)
+
+func (v *verification) sizeVerdict() sizeVerdict {
+	switch want := v.layout.Size(); {
+	case v.subject.sizeBytes < want:
+		return sizeTruncated
+	case v.subject.sizeBytes > want:
+		return sizeTooLong
+	}
+	return sizeRight
+}
+
+// sizeCounts says whether a wrong size is a fault: a range that does not go to the end does not ask for the size.
+func (v *verification) sizeCounts() bool { return v.whole.End() == v.layout.Size() }
+
+// sizeText says what is wrong with the size; empty if nothing is.
+func (v *verification) sizeText() string {
+	have, want := v.subject.sizeBytes, v.layout.Size()
+	switch {
+	case v.job.Infer == InferN && have != want:
+		return fmt.Sprintf("truncated or too long: %d bytes are no whole number of records; the nearest n below is %d, of %d bytes, with %d behind it",
+			have, v.layoutN(), want, have-want)
+	case have < want:
+		return fmt.Sprintf("truncated: %d bytes instead of %d, from offset %d on %d are missing%s", have, want, have, want-have, v.otherN())
+	case have > want:
+		return fmt.Sprintf("too long: %d bytes instead of %d, from offset %d on %d are too many%s", have, want, want, have-want, v.otherN())
+	}
+	return ""
+}
+
+func (v *verification) layoutN() int64 {
+	n, _ := v.layout.Records()
+	return n
+}
+
+// otherN says which n the file's size belongs to, if it belongs to one.
+func (v *verification) otherN() string {
+	if n, ok := exactN(v.run.job.Spec.Rules, v.subject.sizeBytes); ok && v.run.job.Spec.Kind == layout.KindRules {
+		return fmt.Sprintf("; that is the size of n=%d", n)
+	}
+	return ""
+}
+
+// exactN is the n whose file has exactly this size, if there is one.
+func exactN(rules []layout.Rule, sizeBytes int64) (int64, bool) {
+	n, err := layout.LargestN(rules, sizeBytes)
+	if err != nil {
+		return 0, false
+	}
+	l, err := layout.New(layout.Spec{Kind: layout.KindRules, N: n, Rules: rules})
+	return n, err == nil && l.Size() == sizeBytes
+}
+
+// headBytes is how much of the file's beginning a guess is made of.
+const headBytes = 64 << 10
+
+// guess says which parameters the beginning of the file looks like, if those are not the ones that were given.
+func (v *verification) guess() string {
+	f, err := os.Open(v.subject.path)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }() // only read
+	head := make([]byte, min(headBytes, v.subject.sizeBytes))
+	if _, err := io.ReadFull(f, head); err != nil {
+		return ""
+	}
+	rules, ok := layout.GuessRules(head)
+	spec := v.run.job.Spec
+	if !ok || spec.Kind == layout.KindRules && layout.FormatRules(rules) == layout.FormatRules(spec.Rules) {
+		return ""
+	}
+	text := "its beginning looks like --rules=" + layout.FormatRules(rules)
+	if n, ok := exactN(rules, v.subject.sizeBytes); ok {
+		text += fmt.Sprintf(", and its size like --n=%d of them", n)
+	}
+	return text
+}
