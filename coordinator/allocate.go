@@ -31,7 +31,7 @@ func (o *output) refuseTooLarge() error {
 	if f := o.beyondLimit(); f != nil {
 		return f
 	}
-	if o.fs.FreeBytes >= 0 && o.request.sizeBytes > o.fs.FreeBytes {
+	if o.fs.FreeBytes >= 0 && o.request.sizeBytes-o.leftoverBytes > o.fs.FreeBytes {
 		return o.noSpace("check free space for", errors.New("the file system is too full"))
 	}
 	return nil
@@ -52,14 +52,17 @@ func (o *output) beyondLimit() *Failure {
 }
 
 // allocate gives the staging file its size and its space, durably. The size comes first: a file system whose files
-// cannot be so large says so at once and for nothing (hpc/mpifileutils#306).
+// cannot be so large says so at once and for nothing (hpc/mpifileutils#306), and before a leftover is discarded for it.
 func (o *output) allocate(ctx context.Context, terms jobTerms) error {
-	if err := o.reserveRecords(terms.extentBytes); err != nil {
-		return err
-	}
 	size := o.request.sizeBytes
 	if err := o.staging.Truncate(size); err != nil {
 		return o.sizeFailure(bare(err))
+	}
+	if err := o.discardLeftovers(); err != nil {
+		return err
+	}
+	if err := o.reserveRecords(terms.extentBytes); err != nil {
+		return err
 	}
 	for off := int64(0); off < size && o.fs.Allocation; off += allocateStepBytes {
 		if ctx.Err() != nil {
@@ -133,13 +136,17 @@ func (o *output) measureFree() {
 }
 
 func (o *output) noSpace(op string, cause error) *Failure {
-	free := "free bytes are not known"
+	free, fits := "free bytes are not known", int64(-1)
 	if o.fs.FreeBytes >= 0 {
 		free = "free for us are " + bytesText(o.fs.FreeBytes)
+		fits = o.fs.FreeBytes - o.fs.FreeBytes/1000 - fitSpareBytes + o.leftoverBytes
+	}
+	if o.leftoverBytes > 0 {
+		free += ", and " + bytesText(o.leftoverBytes) + " in the unfinished job that --restart discards"
 	}
 	return &Failure{
 		Kind: KindSpace, Op: op, Path: o.path, Errno: "ENOSPC",
-		Hint: "free some space or write elsewhere" + o.orFits(o.fs.FreeBytes-o.fs.FreeBytes/1000-fitSpareBytes),
+		Hint: "free some space or write elsewhere" + o.orFits(fits),
 		Err:  fmt.Errorf("%w: needed %s, %s", cause, bytesText(o.request.sizeBytes), free),
 	}
 }

@@ -21,6 +21,8 @@ type fileFacts struct {
 	size  int64
 	links uint64
 	mine  bool // owned by the effective user
+
+	allocated int64 // bytes that it takes on the device
 }
 
 // regular says that the file is an ordinary one.

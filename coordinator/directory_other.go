@@ -78,9 +78,11 @@ func statFile(f *os.File) (fileFacts, error) {
 	return factsOf(info), nil
 }
 
-// factsOf takes for granted what the platform does not tell: one link, and that it is ours.
+// factsOf takes for granted what the platform does not tell: one link, that it is ours, and that it has no holes.
 func factsOf(info fs.FileInfo) fileFacts {
-	return fileFacts{id: fileID{info: info}, kind: info.Mode().Type(), size: info.Size(), links: 1, mine: true}
+	return fileFacts{
+		id: fileID{info: info}, kind: info.Mode().Type(), size: info.Size(), links: 1, mine: true, allocated: info.Size(),
+	}
 }
 
 // rename moves a file over whatever has the new name.

@@ -84,6 +84,8 @@ func factsOf(st *unix.Stat_t) fileFacts {
 		size:  st.Size,
 		links: uint64(st.Nlink), //nolint:unconvert // uint32 on linux/arm64, uint16 on darwin
 		mine:  int(st.Uid) == os.Geteuid(),
+
+		allocated: st.Blocks * 512, // of 512 bytes whatever st_blksize says (stat(2))
 	}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFREG:

@@ -48,7 +48,8 @@ func probeFileSystem(d *directory, names stem, found *FileSystem) (err error) {
 		return err
 	}
 	defer func() { err = joined(err, joined(p.remove(), bare(f.Close()))) }()
-	found.Allocation = reserve(f, 0, max(found.BlockBytes, 4096)) == nil
+	reserved := reserve(f, 0, max(found.BlockBytes, 4096))
+	found.Allocation = reserved == nil || isOutOfSpace(reserved) // on a full disk it has the call all the same
 	found.DirectIO, found.DirectAlignBytes = p.directIO(0)
 	found.HardLinks = d.link(p.name(0), p.name(1)) == nil
 	found.ExclusiveRename = d.renameExclusive(p.name(0), p.name(2)) == nil

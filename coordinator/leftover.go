@@ -148,8 +148,9 @@ func (o *output) examineJournal(r *rival, j jobFile) (known bool, err error) {
 	return true, nil
 }
 
-// meetRivals is the first half of the output lock: a live job of this output ends this one at once, and one that
-// nobody holds is refused or discarded, as asked.
+// meetRivals is the first half of the output lock: a live job of this output ends this one at once, and so does one that
+// nobody holds, unless it is to be discarded. It changes nothing: what is to be discarded is only counted, for this run
+// may still be refused, or be a plan.
 func (o *output) meetRivals(ctx context.Context) error {
 	rivals, err := o.settledRivals(ctx)
 	if err != nil {
@@ -171,10 +172,37 @@ func (o *output) meetRivals(ctx context.Context) error {
 		if o.request.leftover != LeftoverDiscard {
 			return o.refuseUnfinished(r)
 		}
+		if _, err := o.findMine(r.staging); err != nil {
+			return err
+		}
+		o.leftoverBytes += r.facts.allocated
+	}
+	return nil
+}
+
+// discardLeftovers removes the unfinished jobs of this output, where that was asked for. It comes when nothing but a lack
+// of space can refuse this run any more.
+func (o *output) discardLeftovers() error {
+	if o.request.leftover != LeftoverDiscard {
+		return nil
+	}
+	rivals, err := o.rivals()
+	if err != nil {
+		return err
+	}
+	final, _, err := o.final()
+	if err != nil {
+		return err
+	}
+	for _, r := range rivals {
+		if r.live || !r.mine || !r.unfinished(final) {
+			continue
+		}
 		if err := o.discard(r); err != nil {
 			return err
 		}
 	}
+	o.leftoverBytes = 0
 	return nil
 }
 
@@ -282,22 +310,31 @@ func (o *output) discard(r rival) (err error) {
 	return nil
 }
 
-// removeMine removes a name if a regular file of ours stands under it that has no other name but, perhaps, the output's.
-func (o *output) removeMine(name string) error {
+// findMine tells whether something stands under a name, and refuses what is not a regular file of ours that has no other
+// name but, perhaps, the output's.
+func (o *output) findMine(name string) (stands bool, err error) {
 	facts, err := o.dir.stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return fileFailure("stat", o.at(name), err)
+		return false, fileFailure("stat", o.at(name), err)
 	}
-	final, stands, err := o.final()
+	final, published, err := o.final()
 	if err != nil {
-		return err
+		return false, err
 	}
-	published := stands && final.id.same(facts.id)
+	published = published && final.id.same(facts.id)
 	if !facts.regular() || !facts.mine || (facts.links != 1 && !published) {
-		return refused("remove", o.at(name), "it is not a file of this user with one name", "look at it and remove it by hand")
+		return false, refused("remove", o.at(name), "it is not a file of this user with one name", "look at it and remove it by hand")
+	}
+	return true, nil
+}
+
+// removeMine removes a name under which a file of ours stands.
+func (o *output) removeMine(name string) error {
+	if stands, err := o.findMine(name); err != nil || !stands {
+		return err
 	}
 	if err := o.dir.remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fileFailure("unlink", o.at(name), err)

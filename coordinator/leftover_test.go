@@ -104,7 +104,7 @@ func TestRestartRemovesAnUnfinishedJobAndStartsAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantNames(t, dir)
+	wantNames(t, dir, ".f.txt.ID.part", ".f.txt.ID.journal.1")
 	if err := o.close(); err != nil {
 		t.Fatal(err)
 	}
@@ -114,6 +114,16 @@ func TestRestartRemovesAnUnfinishedJobAndStartsAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantNames(t, dir, "f.txt")
+}
+
+func TestARestartThatIsRefusedForItsSizeLeavesTheUnfinishedJob(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "f.txt")
+	claimedAndDead(t, requestFor(path))
+	request := requestFor(path)
+	request.leftover, request.sizeBytes = LeftoverDiscard, 1<<60
+	wantOpenRefused(t, request, KindSpace)
+	wantNames(t, dir, ".f.txt.ID.part", ".f.txt.ID.journal.1")
 }
 
 func TestRestartTouchesOnlyWhatIsCertainlyOurs(t *testing.T) {

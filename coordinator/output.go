@@ -27,6 +27,8 @@ type output struct {
 	dir     *directory
 	fs      FileSystem
 
+	leftoverBytes int64 // what unfinished jobs that claim will discard have on the device
+
 	// From claim on.
 	jobID   string
 	staging *os.File
@@ -56,7 +58,7 @@ type jobTerms struct {
 
 // openOutput opens the output's directory and refuses now what would fail later: what cannot be an output, a live or
 // unfinished job of the same output, too little space, a directory that cannot be written. It probes what the file
-// system can do. Afterwards nothing is left in the directory; a discarded leftover is gone.
+// system can do. Afterwards the directory is as it was: a leftover that is to be discarded is still there.
 func openOutput(ctx context.Context, request outputRequest) (*output, error) {
 	dirName, name := filepath.Split(request.path)
 	if name == "" || name == "." || name == ".." {
@@ -101,7 +103,6 @@ func (o *output) prepare(ctx context.Context) error {
 	if err := o.meetRivals(ctx); err != nil {
 		return err
 	}
-	o.measureFree() // a discarded leftover gave its space back
 	if err := o.refuseTooLarge(); err != nil {
 		return err
 	}

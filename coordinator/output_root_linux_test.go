@@ -104,6 +104,34 @@ func TestTheLargestSizeThatAFullDiskNamesDoesFitWithItsJournal(t *testing.T) {
 	}
 }
 
+func TestARestartCountsWhatTheUnfinishedJobGivesBackAndDiscardsItOnlyThen(t *testing.T) {
+	dir := mountExt4(t, 32<<20)
+	path := filepath.Join(dir, "f.bin")
+	claimedAndDead(t, randomRequest(path, 16<<20))
+	left := []string{".f.bin.ID.part", ".f.bin.ID.journal.1"}
+
+	request := randomRequest(path, 40<<20)
+	request.leftover = LeftoverDiscard
+	wantOpenRefused(t, request, KindSpace, "in the unfinished job")
+	wantNames(t, dir, left...)
+
+	request.sizeBytes = 20 << 20 // more than is free, less than will be
+	o, err := openOutput(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = o.close() }()
+	o.request.sizeBytes = 1 << 62 // as where the free space is unknown: the file system itself refuses
+	wantFailure(t, o.claim(t.Context(), testTerms()), KindSpace, "maximum file size")
+	wantNames(t, dir, left...)
+
+	next := claimedOutput(t, request)
+	wantNames(t, dir, left...)
+	if facts, err := statFile(next.staging); err != nil || facts.size != 20<<20 || next.leftoverBytes != 0 {
+		t.Errorf("the new job has %+v, %v", facts, err)
+	}
+}
+
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {

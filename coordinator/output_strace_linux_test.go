@@ -107,8 +107,8 @@ func TestEveryStepIsDurableBeforeTheNextDependsOnIt(t *testing.T) {
 		"fsync .f.txt.ID.journal.1",
 		"write .f.txt.ID.journal.1", // the claim
 		"fsync DIRECTORY",
-		"fallocate .f.txt.ID.journal.1",
 		"ftruncate .f.txt.ID.part",
+		"fallocate .f.txt.ID.journal.1",
 		"fallocate .f.txt.ID.part",
 		"fsync .f.txt.ID.part",
 		"fsync .f.txt.ID.part", // what was written through another descriptor

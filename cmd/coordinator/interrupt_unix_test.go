@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -170,6 +171,16 @@ func TestB65KilledRunLeavesNoFileUnderTheNameAndSaysWhatToDo(t *testing.T) {
 	again := start(t, "--n=1e6", "--out="+out)
 	if code := again.wait(t, 10*time.Second); code != exitRefused || !strings.Contains(again.stderr.String(), "--restart") {
 		t.Fatalf("a new run: exit code %d, stderr:\n%s", code, again.stderr.String())
+	}
+	left := names(t, dir)
+	for _, refused := range []struct {
+		code int
+		args []string
+	}{{exitOK, []string{"plan", "--n=10"}}, {exitSpace, []string{"--n=1e15"}}, {exitUsage, []string{"--n=10", "--json=" + out}}} {
+		code := start(t, append(refused.args, "--out="+out, "--restart")...).wait(t, 10*time.Second)
+		if now := names(t, dir); code != refused.code || !slices.Equal(now, left) {
+			t.Errorf("%q --restart: exit code %d, and there are %q, were %q", refused.args, code, now, left)
+		}
 	}
 	if code := start(t, "-q", "--n=1e6", "--out="+out, "--restart").wait(t, 20*time.Second); code != 0 || sum(t, out) != sha1e6 {
 		t.Fatalf("--restart: exit code %d", code)
