@@ -48,6 +48,8 @@ type job struct {
 	lease    time.Duration        // of the last write request
 	idle     *time.Timer          // closes the current handle when the coordinator stays silent; nil while it is heard
 	admitted uint64               // jobs.admitted of the last session
+	reading  turns                // keeps verifications apart that drop pages of the same folios
+	round    *roundFlush          // that the verifications of this epoch begin with; nil before the first, and after a write
 	quiet    chan struct{}        // closed when nothing of a released job can change a byte any more
 	closed   int                  // handles closed by the release
 	closeErr error                // of them
@@ -88,6 +90,9 @@ func (j *jobs) admit(ctx context.Context, id jobID, epoch uint64, d duty) (conte
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := &session{jobs: j, job: k, duty: d, epoch: epoch, cancel: cancel}
 	k.sessions[s] = struct{}{}
+	if d == dutyWrite {
+		k.round = nil
+	}
 	j.work.Add(1)
 	j.hear(k)
 	return ctx, s, nil
@@ -118,7 +123,7 @@ func (j *jobs) enter(id jobID, epoch uint64) (*job, error) {
 	if epoch > k.epoch {
 		j.end(k, errSuperseded)
 		k.tellQuiet()
-		k.epoch, k.released, k.quiet, k.closed, k.closeErr = epoch, false, nil, 0, nil
+		k.epoch, k.released, k.round, k.quiet, k.closed, k.closeErr = epoch, false, nil, nil, 0, nil
 	}
 	return k, nil
 }
@@ -180,6 +185,9 @@ func (s *session) leave() {
 	delete(s.job.sessions, s)
 	if places := j.places(s.duty); places != nil {
 		*places--
+	}
+	if s.duty == dutyWrite {
+		s.job.round = nil
 	}
 	if len(s.job.sessions) == 0 && s.job.current != nil && !j.draining {
 		j.listen(s.job)

@@ -19,20 +19,23 @@ type pageCache struct {
 	proven bool
 	ranges int // how many were checked
 
+	turns *turns        // keeps those apart who drop pages of one file; nil: there is nobody else
+	turn  layout.Extent // the one that is held; Len 0: none
+
 	direct *directReader // if the file is read past the cache; then nothing of it may come in
 	before uint64        // pages of the present range that were there before it was read
 }
 
-// bypass prepares to read f past the cache, and flushes it, since no page can be dropped before it was written back. An
-// error of the flush is an error of the storage, and ends the verification; a file system that knows no flush only
+// bypass prepares to read f past the cache, and has it flushed, since no page can be dropped before it was written back.
+// An error of the flush is an error of the storage, and ends the verification; a file system that knows no flush only
 // leaves it unproven.
-func bypass(f *os.File) (*pageCache, error) {
+func bypass(f *os.File, flush func() error) (*pageCache, error) {
 	c := &pageCache{file: f, proven: true}
 	c.prepare()
 	if !c.proven {
 		return c, nil
 	}
-	err := f.Sync()
+	err := flush()
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EROFS) {
 		c.proven = false
 		return c, nil
@@ -59,7 +62,17 @@ func (c *pageCache) path() string {
 	}
 }
 
-// drop takes e out of the cache and looks whether that succeeded. For direct reads it only counts what is there.
+// folioBytesMax is the largest piece in which the kernel keeps pages. It drops none of which a part is asked for.
+const folioBytesMax = 2 << 20
+
+// folios is e, widened to the pieces in which the kernel keeps and drops pages.
+func folios(e layout.Extent) layout.Extent {
+	first := e.Off / folioBytesMax * folioBytesMax
+	return layout.Extent{Off: first, Len: (e.End() - first + folioBytesMax - 1) / folioBytesMax * folioBytesMax}
+}
+
+// drop takes e out of the cache and looks whether that succeeded. Whoever would drop pages of the same folios, or bring
+// some in, waits until settle is called. For direct reads it only counts what is there.
 func (c *pageCache) drop(e layout.Extent) {
 	if c == nil || !c.proven {
 		return
@@ -69,13 +82,22 @@ func (c *pageCache) drop(e layout.Extent) {
 		c.before, c.proven = c.resident(e)
 		return
 	}
+	if c.turns != nil {
+		c.turn = folios(e)
+		c.turns.begin(c.turn)
+	}
 	c.forget(e)
 	resident, known := c.resident(e)
 	c.proven = known && resident == 0
 }
 
-// settle looks whether direct reads of e, which was dropped before, brought nothing of it into the cache.
+// settle is called when e, which was dropped before, has been read. Direct reads must have brought nothing of it into the
+// cache.
 func (c *pageCache) settle(e layout.Extent) {
+	if c != nil && c.turn.Len > 0 {
+		c.turns.end(c.turn)
+		c.turn = layout.Extent{}
+	}
 	if c == nil || !c.proven || c.direct == nil {
 		return
 	}

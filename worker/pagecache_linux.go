@@ -10,9 +10,6 @@ import (
 	"gigafizz/layout"
 )
 
-// folioBytesMax is the largest piece in which the kernel keeps pages. It drops none of which a part is asked for.
-const folioBytesMax = 2 << 20
-
 // prepare switches read-ahead off, which would bring in pages before they are dropped and looked for.
 func (c *pageCache) prepare() {
 	// Without it the proof fails where it should; the call needs no result.
@@ -44,21 +41,46 @@ func isRemote(magic uint32) bool {
 
 // forget asks the kernel to drop every page that e touches.
 func (c *pageCache) forget(e layout.Extent) {
-	first := e.Off / folioBytesMax * folioBytesMax
-	end := (e.End() + folioBytesMax - 1) / folioBytesMax * folioBytesMax
+	e = folios(e)
 	// It is advice. What became of it is measured.
-	_ = unix.Fadvise(int(c.file.Fd()), first, end-first, unix.FADV_DONTNEED)
+	_ = unix.Fadvise(int(c.file.Fd()), e.Off, e.Len, unix.FADV_DONTNEED)
 }
 
-// resident counts the pages of e in the cache: by cachestat(2), since Linux 6.5, or else by mincore(2).
+// countsMax is how often pages are counted that are there. A count may be too low: when another task wants the processor
+// the kernel pauses in the middle of the count and passes over the next folio (measured on Linux 6.18: about one count of
+// 300 KB in four hundred on a busy machine, and mincore was right beside each). It pauses only behind a page that it has
+// counted, so 0 means none.
+const countsMax = 3
+
+// resident counts the pages of e in the cache: by cachestat(2), since Linux 6.5, or else by mincore(2). It does so piece
+// by piece, as short counts are hardly ever paused.
 func (c *pageCache) resident(e layout.Extent) (pages uint64, known bool) {
+	for off := e.Off; off < e.End(); {
+		piece := layout.Extent{Off: off, Len: min(folioBytesMax-off%folioBytesMax, e.End()-off)}
+		most := uint64(0)
+		for range countsMax {
+			n, err := c.residentByCachestat(piece)
+			if errors.Is(err, unix.ENOSYS) {
+				return c.residentByMincore(e)
+			}
+			if err != nil {
+				return 0, false
+			}
+			if most = max(most, n); most == 0 {
+				break
+			}
+		}
+		pages += most
+		off = piece.End()
+	}
+	return pages, true
+}
+
+func (c *pageCache) residentByCachestat(e layout.Extent) (pages uint64, err error) {
 	var stat unix.Cachestat_t
 	in := unix.CachestatRange{Off: uint64(e.Off), Len: uint64(e.Len)}
-	err := retryInterrupted(func() error { return unix.Cachestat(uint(c.file.Fd()), &in, &stat, 0) })
-	if errors.Is(err, unix.ENOSYS) {
-		return c.residentByMincore(e)
-	}
-	return stat.Cache, err == nil
+	err = retryInterrupted(func() error { return unix.Cachestat(uint(c.file.Fd()), &in, &stat, 0) })
+	return stat.Cache, err
 }
 
 // residentByMincore maps e, which brings no page in. Of a file that is neither ours nor writable to us mincore calls

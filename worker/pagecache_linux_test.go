@@ -26,7 +26,7 @@ func cachedFile(t *testing.T, dir string) (*os.File, *pageCache) {
 	if _, err := f.Write(bytes.Repeat([]byte("x"), 5<<20)); err != nil {
 		t.Fatal(err)
 	}
-	c, err := bypass(f)
+	c, err := bypass(f, f.Sync)
 	if err != nil {
 		t.Fatal(err)
 	}

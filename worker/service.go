@@ -56,11 +56,7 @@ func (s service) write(stream grpc.ServerStreamingServer[pb.WriteResponse], o wr
 	}
 	defer session.leave()
 	session.setLease(o.lease)
-	h, err := session.open(ctx, o.contract(), func() (target, error) { return w.open(o.order) })
-	if err != nil {
-		return err
-	}
-	writer := &writer{layout: o.layout, handle: h, lease: lease}
+	writer := &writer{layout: o.layout, lease: lease}
 	send := func(m *pb.WriteResponse) error {
 		if lease.lost() {
 			return errLeaseLost
@@ -71,15 +67,18 @@ func (s service) write(stream grpc.ServerStreamingServer[pb.WriteResponse], o wr
 		lease.renew()
 		return nil
 	}
-	if err := send(w.encodeHandle(h)); err != nil {
-		return err
-	}
 	v := voice[*pb.WriteResponse]{
 		interval: o.interval,
 		beat:     func() *pb.WriteResponse { return encodeProgress(&writer.done) },
 		send:     send,
 	}
 	return attend(ctx, v, func(ctx context.Context, tell func(*pb.WriteResponse)) error {
+		var err error
+		writer.handle, err = session.open(ctx, o.contract(), func() (target, error) { return w.open(o.order) })
+		if err != nil {
+			return err
+		}
+		tell(w.encodeHandle(writer.handle))
 		for _, a := range o.assignments {
 			r, err := writer.write(ctx, a)
 			if err != nil {
@@ -140,33 +139,36 @@ func (s service) Verify(m *pb.VerifyRequest, stream grpc.ServerStreamingServer[p
 	return w.status(s.verify(stream, o))
 }
 
-func (s service) verify(stream grpc.ServerStreamingServer[pb.VerifyResponse], o verifyOrder) (err error) {
+func (s service) verify(stream grpc.ServerStreamingServer[pb.VerifyResponse], o verifyOrder) error {
 	w := s.worker
 	ctx, session, err := w.jobs.admit(stream.Context(), o.id, o.epoch, dutyVerify)
 	if err != nil {
 		return err
 	}
 	defer session.leave()
-	src, err := w.openSource(session, o)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, src.close()) }()
-	var done looked
+	var (
+		done looked
+		path string
+	)
 	v := voice[*pb.VerifyResponse]{
 		interval: o.interval,
 		beat:     func() *pb.VerifyResponse { return encodeVerifyProgress(&done) },
 		send:     stream.Send,
 	}
 	err = attend(ctx, v, func(ctx context.Context, tell func(*pb.VerifyResponse)) error {
-		return newVerifier(o.layout, src, &done, func(b badExtent) {
-			tell(w.encodeBadExtent(b, o.destination.path()))
-		}).verify(ctx, o.extents)
+		src, err := w.openSource(ctx, session, o)
+		if err != nil {
+			return err
+		}
+		found := newVerifier(o.layout, src, &done, func(b badExtent) { tell(w.encodeBadExtent(b, o.destination.path())) })
+		err = found.verify(ctx, o.extents)
+		path = src.readPath()
+		return errors.Join(err, src.close())
 	})
 	if err != nil {
 		return err
 	}
-	return stream.Send(encodeSummary(&done, src.readPath()))
+	return stream.Send(encodeSummary(&done, path))
 }
 
 // Release implements the RPC.

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"errors"
 	"io"
 	"iter"
@@ -48,8 +49,8 @@ type source struct {
 	close func() error
 }
 
-// openSource opens what o wants to have read.
-func (w *Worker) openSource(s *session, o verifyOrder) (source, error) {
+// openSource opens what o wants to have read. It waits for the storage.
+func (w *Worker) openSource(ctx context.Context, s *session, o verifyOrder) (source, error) {
 	if o.destination.kind == KindMemory {
 		return memorySource(s, o)
 	}
@@ -61,9 +62,13 @@ func (w *Worker) openSource(s *session, o verifyOrder) (source, error) {
 	if o.path == readCached {
 		return src, nil
 	}
-	if src.cache, err = bypass(f); err != nil {
+	src.cache, err = bypass(f, func() error {
+		return s.flushOnce(ctx, o.destination, func() error { return w.syncFile(f) })
+	})
+	if err != nil {
 		return source{}, o.destination.failed(errors.Join(err, f.Close()))
 	}
+	src.cache.turns = &s.job.reading
 	src.windowBytes = windowBytes
 	return w.direct(src, o.destination), nil
 }
@@ -93,7 +98,7 @@ func (w *Worker) openToRead(d destination, flags int) (*os.File, error) {
 
 // direct makes src read past the page cache where that is known to work. Where it is not, src stays as it was.
 func (w *Worker) direct(src source, d destination) source {
-	alignBytes := directAlign(src.file)
+	alignBytes := w.directAlign(src.file)
 	if alignBytes == 0 || alignBytes > alignMax {
 		return src
 	}

@@ -54,7 +54,7 @@ const (
 	rescueBytes   = 4 << 10 // the smallest piece that is tried by itself after a read error
 	failedMax     = 8       // after so many windows nothing is expected of smaller pieces
 
-	// pieceBytes is how much is dropped from the page cache at a time, right before it is read.
+	// pieceBytes is how much is dropped from the page cache at a time, right before it is read. It is whole folios.
 	pieceBytes = 64 << 20
 )
 
@@ -92,21 +92,30 @@ func (v *verifier) verify(ctx context.Context, extents []layout.Extent) error {
 // data reads a span.
 func (v *verifier) data(ctx context.Context, e layout.Extent) error {
 	for off := e.Off; off < e.End(); {
-		piece := layout.Extent{Off: off, Len: min(pieceBytes, e.End()-off)}
-		v.source.cache.drop(piece)
-		for off < piece.End() {
-			n := min(v.source.windowBytes-off%v.source.windowBytes, piece.End()-off)
-			err := v.window(ctx, layout.Extent{Off: off, Len: n})
-			if errors.Is(err, io.EOF) {
-				v.missing(layout.Extent{Off: v.next, Len: e.End() - v.next}, nil)
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			off += n
+		piece := layout.Extent{Off: off, Len: min(pieceBytes-off%pieceBytes, e.End()-off)}
+		err := v.piece(ctx, piece)
+		if errors.Is(err, io.EOF) {
+			v.missing(layout.Extent{Off: v.next, Len: e.End() - v.next}, nil)
+			return nil
 		}
-		v.source.cache.settle(piece)
+		if err != nil {
+			return err
+		}
+		off = piece.End()
+	}
+	return nil
+}
+
+// piece drops a piece from the page cache and reads it, window by window.
+func (v *verifier) piece(ctx context.Context, e layout.Extent) error {
+	v.source.cache.drop(e)
+	defer v.source.cache.settle(e)
+	for off := e.Off; off < e.End(); {
+		n := min(v.source.windowBytes-off%v.source.windowBytes, e.End()-off)
+		if err := v.window(ctx, layout.Extent{Off: off, Len: n}); err != nil {
+			return err
+		}
+		off += n
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ package worker
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"sync"
 
@@ -46,7 +47,11 @@ type Worker struct {
 	roots    map[string]*rootDir
 	contents contents
 	jobs     jobs
-	openSink func(opening) (Sink, error) // openSink, but for tests
+
+	// The system as this worker sees it; other than the functions of these names in tests alone.
+	openSink    func(opening) (Sink, error)
+	syncFile    func(*os.File) error
+	directAlign func(*os.File) int64
 
 	closing  sync.Once
 	closeErr error
@@ -62,11 +67,13 @@ func New(cfg Config) (*Worker, error) {
 		cfg.Threads = runtime.GOMAXPROCS(0)
 	}
 	w := &Worker{
-		self:     newSelf(),
-		version:  cfg.Version,
-		threads:  cfg.Threads,
-		roots:    make(map[string]*rootDir),
-		openSink: openSink,
+		self:        newSelf(),
+		version:     cfg.Version,
+		threads:     cfg.Threads,
+		roots:       make(map[string]*rootDir),
+		openSink:    openSink,
+		syncFile:    syncFile,
+		directAlign: directAlign,
 	}
 	w.jobs.busyMax = busyPerThread * cfg.Threads
 	for name, dir := range cfg.Roots {
