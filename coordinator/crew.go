@@ -105,7 +105,7 @@ func (d *dispatcher) deserted(waited time.Duration) error {
 		}
 	}
 	f := &Failure{
-		Kind: KindRuntime, Op: "write", Host: last.about.host, Hint: "see why the workers ended, start them, and run again",
+		Kind: KindIncomplete, Op: "write", Host: last.about.host, Hint: "see why the workers ended, start them, and run again",
 		Err: fmt.Errorf("no worker was usable for %v; %s: %w", waited.Round(time.Millisecond), last.address, last.err),
 	}
 	return f

@@ -409,14 +409,14 @@ func TestRestartedWorkerIsTakenBack(t *testing.T) {
 	})
 }
 
-func TestRunWithoutAnyWorkerEndsAfterABoundedWait(t *testing.T) {
+func TestB37RunWithoutAnyWorkerIsIncompleteAfterABoundedWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(10)
 		p := here(newPuppet("a", 1))
 		p.onWrite = func(*puppet, assignment) error { return errBroken }
 		p.onDescribe = func() error { return errBroken }
 		err := s.run(t.Context(), p)
-		if f, ok := errors.AsType[*Failure](err); !ok || !strings.Contains(f.Error(), "connection reset") {
+		if f, ok := errors.AsType[*Failure](err); !ok || f.Kind != KindIncomplete || !strings.Contains(f.Error(), "connection reset") {
 			t.Fatalf("error %v", err)
 		}
 		if s.took < 3*s.rules.lease || s.took > 4*s.rules.lease {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"gigafizz/layout"
+	gigafizzv1 "gigafizz/proto/gigafizz/v1"
 )
 
 // Sink is the way in which bytes reach the target; one for the whole job.
@@ -78,10 +79,13 @@ type Job struct {
 	TimeLimit   time.Duration // 0: none
 }
 
-// The defaults of a Job, and the shortest lease: below it the scheduling of a busy machine looks like death.
+// leaseDefault is the lease of a Job that names none.
+const leaseDefault = 10 * time.Second
+
+// The shortest and the longest lease. The protocol says why.
 const (
-	leaseDefault = 10 * time.Second
-	leaseMin     = 100 * time.Millisecond
+	LeaseMin = gigafizzv1.LeaseMin
+	LeaseMax = gigafizzv1.LeaseMax
 )
 
 // onFile says whether there is a file: the other targets keep or drop the bytes in the workers' memory.
@@ -127,8 +131,8 @@ func (j Job) validate() error {
 	switch {
 	case j.ExtentBytes < 0:
 		return unusable("the extent of %d bytes is negative", j.ExtentBytes)
-	case j.Lease < leaseMin:
-		return unusable("the lease of %v is shorter than %v", j.Lease, leaseMin)
+	case j.Lease < LeaseMin || j.Lease > LeaseMax:
+		return unusable("the lease of %v is not between %v and %v", j.Lease, LeaseMin, LeaseMax)
 	case j.TimeLimit < 0:
 		return unusable("the time limit of %v is negative", j.TimeLimit)
 	case j.Sync != SyncBatch && j.Sync != SyncExtent && j.Sync != SyncNone:

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gigafizz/layout"
+	gigafizzv1 "gigafizz/proto/gigafizz/v1"
 )
 
 // The life of an extent:
@@ -33,12 +34,12 @@ const ownKernel domain = "own kernel"
 
 // Limits of retrying.
 const (
-	attemptsMax     = 2         // that live at the same time, at one extent
-	spaceFaultsMax  = 2         // "no space" twice at one extent is not a passing state
-	otherFaultsMax  = 3         // of one extent, any other error
-	lossesMax       = 10        // workers that died with one extent in their hands: it may be the extent that kills them
-	failedFlushMax  = 2         // of one extent: written, not flushed, written again, not flushed again
-	assignmentsMax  = 64        // in one write stream, by the protocol
+	attemptsMax     = 2  // that live at the same time, at one extent
+	spaceFaultsMax  = 2  // "no space" twice at one extent is not a passing state
+	otherFaultsMax  = 3  // of one extent, any other error
+	lossesMax       = 10 // workers that died with one extent in their hands: it may be the extent that kills them
+	failedFlushMax  = 2  // of one extent: written, not flushed, written again, not flushed again
+	assignmentsMax  = gigafizzv1.AssignmentsMax
 	streamWishBytes = 256 << 20 // a stream costs a few messages, nothing beside so many bytes
 )
 
@@ -76,9 +77,7 @@ type ledger struct {
 	places     map[string]domain // a worker's newest domain
 	receipts   uint64            // how many there were; the order of a receipt
 
-	writtenTime  time.Duration // sum over receipts of the time from one to the next of a stream
-	receiptBytes int64
-	fileBytes    map[string]int64 // by worker: extents of which it holds the first receipt that still counts
+	writtenTime time.Duration // sum over receipts of the time from one to the next of a stream
 }
 
 // assignment is an extent given to a worker, with the number of the attempt.
@@ -120,13 +119,12 @@ func (a *actions) add(b actions) {
 // newLedger opens a ledger over planned extents, which do not overlap.
 func newLedger(planned []layout.Extent, rules ledgerRules) *ledger {
 	l := &ledger{
-		rules:     rules,
-		entries:   make([]entry, len(planned)),
-		byOffset:  make(map[int64]int, len(planned)),
-		streams:   make(map[streamID]*stream),
-		domains:   make(map[domain]*flushDomain),
-		places:    make(map[string]domain),
-		fileBytes: make(map[string]int64),
+		rules:    rules,
+		entries:  make([]entry, len(planned)),
+		byOffset: make(map[int64]int, len(planned)),
+		streams:  make(map[streamID]*stream),
+		domains:  make(map[domain]*flushDomain),
+		places:   make(map[string]domain),
 	}
 	for i, e := range planned {
 		assert(e.Len > 0 && (i == 0 || planned[i-1].End() <= e.Off), "extents are ordered and disjoint")
@@ -152,15 +150,6 @@ func (l *ledger) allWritten() bool {
 		}
 	}
 	return true
-}
-
-// redoneBytes is what was written beyond the file's own bytes: second copies, and what could not be believed.
-func (l *ledger) redoneBytes() int64 {
-	redone := l.receiptBytes
-	for _, n := range l.fileBytes {
-		redone -= n
-	}
-	return redone
 }
 
 // ownerAt is the worker of the first receipt that counts, for the extent that holds the byte at off.
@@ -289,9 +278,8 @@ func (l *ledger) written(id streamID, r receipt, now time.Time) (actions, bool) 
 	s.since, s.deadline = now, now.Add(l.rules.lease)
 	s.settle(i)
 	a.written, a.domain, a.sequence, a.order, a.at = true, s.domain, r.sequence, l.receipts, now
-	l.receiptBytes += e.extent.Len
 	if e.owner == "" {
-		l.own(e, a.worker)
+		e.owner = a.worker
 	}
 	if l.rules.flushed == flushNever {
 		return l.finish(i), true
@@ -300,16 +288,6 @@ func (l *ledger) written(id streamID, r receipt, now time.Time) (actions, bool) 
 	d.waiting = append(d.waiting, mark{entry: i, number: a.number})
 	d.bytes += e.extent.Len
 	return actions{}, true
-}
-
-// own gives an entry's bytes to a worker's account, or takes them off every account.
-func (l *ledger) own(e *entry, worker string) {
-	if e.owner != "" {
-		l.fileBytes[e.owner] -= e.extent.Len
-	}
-	if e.owner = worker; worker != "" {
-		l.fileBytes[worker] += e.extent.Len
-	}
 }
 
 // finish ends an extent's life: it is durable, or written where nothing is flushed. Every attempt at it is over.
@@ -355,11 +333,10 @@ func (l *ledger) drop(i, k int) actions {
 		dropped: []dropped{{worker: a.worker, extent: e.extent, attempt: a.number}},
 	}
 	if a.written && e.owner == a.worker {
-		next := ""
+		e.owner = ""
 		if other := e.firstWritten(); other != nil {
-			next = other.worker
+			e.owner = other.worker
 		}
-		l.own(e, next)
 	}
 	if len(e.attempts) == 0 {
 		l.returned = append(l.returned, i)

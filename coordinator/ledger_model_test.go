@@ -187,6 +187,9 @@ func (w *world) check(t interface{ Fatalf(string, ...any) }) {
 		if e.owner != "" {
 			owned += e.extent.Len
 		}
+		if (e.owner != "") != (e.done || e.firstWritten() != nil) {
+			t.Fatalf("extent %v is %q's; done %v, attempts %+v", e.extent, e.owner, e.done, e.attempts)
+		}
 		for _, a := range e.attempts {
 			if a.written {
 				dirty += e.extent.Len
@@ -195,18 +198,11 @@ func (w *world) check(t interface{ Fatalf(string, ...any) }) {
 			}
 		}
 	}
-	var accounts, waiting int64
-	for _, n := range l.fileBytes {
-		if accounts += n; n < 0 {
-			t.Fatalf("a worker has %d bytes of the file", n)
-		}
-	}
+	var waiting int64
 	for _, d := range l.domains {
 		waiting += d.bytes
 	}
 	switch {
-	case accounts != owned || l.redoneBytes() < 0 || l.redoneBytes()+owned != l.receiptBytes:
-		t.Fatalf("accounts %d, owned %d, redone %d, receipts %d", accounts, owned, l.redoneBytes(), l.receiptBytes)
 	case doneN != l.doneN || l.done() && owned != w.size:
 		t.Fatalf("done %d of %d, owned %d of %d", doneN, l.doneN, owned, w.size)
 	case l.rules.flushed == flushBefore && waiting != dirty:

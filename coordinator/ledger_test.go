@@ -84,8 +84,8 @@ func TestFirstDurableWinsAndLateReceiptsAreDropped(t *testing.T) {
 	if s.receive(slow, 0) {
 		t.Fatal("the late receipt counts")
 	}
-	if !s.done() || s.fileBytes["quick"] != 100 || s.fileBytes["slow"] != 0 || s.redoneBytes() != 0 {
-		t.Fatalf("accounts %v, redone %d", s.fileBytes, s.redoneBytes())
+	if !s.done() || s.ownerAt(0) != "quick" {
+		t.Fatalf("it is %q's", s.ownerAt(0))
 	}
 }
 
@@ -101,8 +101,8 @@ func TestLostWorkerLosesWhatOnlyItCouldFlush(t *testing.T) {
 	if acts := s.lost("there", errSilent); len(acts.dropped) != 2 {
 		t.Fatalf("dropped %v", acts.dropped)
 	}
-	if s.pendingN() != 3 || s.redoneBytes() != 100 || s.fileBytes["there"] != 0 || s.fileBytes["here"] != 100 {
-		t.Fatalf("pending %d, redone %d, accounts %v", s.pendingN(), s.redoneBytes(), s.fileBytes)
+	if s.pendingN() != 3 || s.ownerAt(0) != "here" || s.ownerAt(100) != "" {
+		t.Fatalf("pending %d, owners %q and %q", s.pendingN(), s.ownerAt(0), s.ownerAt(100))
 	}
 }
 
@@ -137,8 +137,8 @@ func TestFailedFlushSendsBackAllThatWaitsAndAllThatIsOnItsWay(t *testing.T) {
 	if s.streams[g.stream] != nil || s.streams[other.stream] == nil || s.doneN != 1 || s.pendingN() != 4 {
 		t.Fatalf("streams %v, done %d, pending %d", s.streams, s.doneN, s.pendingN())
 	}
-	if s.redoneBytes() != 200 {
-		t.Fatalf("redone %d", s.redoneBytes())
+	if s.ownerAt(0) != "a" || s.ownerAt(100) != "" || s.ownerAt(200) != "" {
+		t.Fatalf("owners %q, %q and %q", s.ownerAt(0), s.ownerAt(100), s.ownerAt(200))
 	}
 }
 

@@ -99,6 +99,8 @@ func (r *run) admit(d description) error {
 		reason = fmt.Errorf("it has no root %q", t.Root)
 	case t.Sink != SinkAuto && !slices.Contains(d.sinks, t.Sink):
 		reason = fmt.Errorf("it has no sink %q", t.Sink)
+	case d.pageBytes < 0 || d.pageBytes > blockMaxBytes || d.pageBytes&(d.pageBytes-1) != 0:
+		reason = fmt.Errorf("it has memory pages of %d bytes, and no machine has", d.pageBytes)
 	case r.policy.grainBytes%max(d.pageBytes, 1) != 0:
 		reason = fmt.Errorf("its memory pages of %d bytes do not fit the grain of %d bytes", d.pageBytes, r.policy.grainBytes)
 	case r.wire.among == oneMount && len(r.planned) > 0 && !r.sameKernel(d):

@@ -1,7 +1,6 @@
 package coordinator
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -12,7 +11,8 @@ import (
 const (
 	grainFloorBytes     = 64 << 10 // the largest page size of any machine that may write the file (arm64)
 	grainWishBytes      = 4 << 20  // the default stripe of parallel file systems
-	blockMaxBytes       = 64 << 20 // a preferred I/O size beyond this is not taken for an alignment
+	blockMaxBytes       = 64 << 20 // a page size or a preferred I/O size beyond this is none
+	grainMaxBytes       = 1 << 30  // a preferred I/O size that asks for more with the others is not taken for an alignment
 	extentWishBytes     = 64 << 20
 	extentsPerThreadMin = 4       // fewer, and one slow extent is a large part of the run
 	extentsMax          = 1 << 20 // a run holds a few words for each; larger files get larger extents
@@ -38,8 +38,8 @@ type policy struct {
 	extentBytes int64 // a multiple of the grain
 }
 
-// newPolicy chooses the grain and the extent for a file of sizeBytes and a number of threads. alignments are what the
-// file system and every writer's memory ask for; wishBytes is the extent that was asked for, 0 if none was.
+// newPolicy chooses the grain and the extent for a file of sizeBytes and a number of threads. alignments are what every
+// writer's memory asks for, and then what the file system does; wishBytes is the extent that was asked for, 0 if none was.
 //
 // No two writers ever share a page: two hosts that share a page of one file on a network file system overwrite each
 // other with stale bytes, and both get success. So the grain is a multiple of every alignment. It is 4 MiB or more,
@@ -57,48 +57,37 @@ func newPolicy(sizeBytes, wishBytes int64, threads int, alignments ...int64) pol
 	return policy{grainBytes: grain, extentBytes: roundUp(extent, grain)}
 }
 
-// grainFloor is the smallest grain at which no page or block is shared.
+// grainFloor is the smallest grain at which no page or block is shared. Page sizes are powers of two, so that the bound
+// keeps none of them out.
 func grainFloor(alignments []int64) int64 {
 	floor := int64(grainFloorBytes)
 	for _, a := range alignments {
-		if a > 0 && a <= blockMaxBytes {
-			floor = leastCommonMultiple(floor, a)
+		if a <= 0 || a > blockMaxBytes {
+			continue
+		}
+		if common := leastCommonMultiple(floor, a); common <= grainMaxBytes {
+			floor = common
 		}
 	}
 	return floor
 }
 
 // plan cuts what is missing into the extents that a run has to write, in the order of their offsets. Extents lie on
-// the grain, so ragged missing ranges grow outward to it; bytes that were right are then written once more. Cuts are
-// multiples of the extent counted from the start of the file, so every run of a job names the same extents.
+// the grain, so ragged missing ranges grow outward to it; bytes that were right are then written once more.
 func plan(m missing, p policy) []layout.Extent {
-	var planned []layout.Extent
-	for _, run := range onGrain(m, p.grainBytes) {
-		for off := run.Off; off < run.End(); {
-			end := min(roundUp(off+1, p.extentBytes), run.End())
-			planned = append(planned, layout.Extent{Off: off, Len: end - off})
-			off = end
-		}
-	}
-	return planned
+	return slices.Collect(onGrain(m, p.grainBytes).Cut(p.grainBytes, p.extentBytes))
 }
 
-// onGrain widens extents to the grain, and joins those that then touch.
-func onGrain(m missing, grainBytes int64) []layout.Extent {
-	sorted := slices.SortedFunc(slices.Values(m.extents), func(a, b layout.Extent) int { return cmp.Compare(a.Off, b.Off) })
-	var runs []layout.Extent
-	for _, e := range sorted {
+// onGrain widens extents to the grain; what of them lies behind the end of the file is left out.
+func onGrain(m missing, grainBytes int64) layout.Extents {
+	var widened []layout.Extent
+	for _, e := range m.extents {
 		begin, end := e.Off-e.Off%grainBytes, min(roundUp(e.End(), grainBytes), m.sizeBytes)
-		if begin >= end {
-			continue
+		if e.Len > 0 && begin < end {
+			widened = append(widened, layout.Extent{Off: begin, Len: end - begin})
 		}
-		if n := len(runs); n > 0 && begin <= runs[n-1].End() {
-			runs[n-1].Len = max(end, runs[n-1].End()) - runs[n-1].Off
-			continue
-		}
-		runs = append(runs, layout.Extent{Off: begin, Len: end - begin})
 	}
-	return runs
+	return layout.NewExtents(widened...)
 }
 
 // roundUp is the smallest multiple of unit that is at least n, or math.MaxInt64 if that does not fit an int64: callers

@@ -67,6 +67,7 @@ func TestPolicyKeepsEveryAlignmentAndThread(t *testing.T) {
 		{"stripe that is no power of two", 1 << 40, 0, 1, []int64{192 << 10}, policy{4224 << 10, 16 * 4224 << 10}},
 		{"block of 16 MiB", 1 << 40, 0, 1, []int64{16 << 20}, policy{16 << 20, 64 << 20}},
 		{"absurd block", 1 << 40, 0, 1, []int64{1 << 40}, policy{4 << 20, 64 << 20}},
+		{"blocks that have nothing in common", 1 << 40, 0, 1, []int64{64<<20 - 1, 64<<20 - 3, 64<<20 - 5, 192 << 10}, policy{4224 << 10, 16 * 4224 << 10}},
 		{"wish is rounded up to the grain", 1 << 40, 5 << 20, 1, nil, policy{4 << 20, 8 << 20}},
 		{"wish below the grain", 1 << 30, 1, 1, nil, policy{64 << 10, 64 << 10}},
 		{"at most a million extents", math.MaxInt64, 64 << 10, 1, nil, policy{4 << 20, 8 << 40}},

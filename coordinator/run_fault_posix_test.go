@@ -245,7 +245,9 @@ func TestWorkersThatDoNotFitAreRefusedBeforeAnythingExists(t *testing.T) {
 		"no root":           func(d *gigafizzv1.DescribeResponse) { d.Roots = []string{"other"} },
 		"no sink":           func(d *gigafizzv1.DescribeResponse) { d.Sinks = nil },
 		"is incomplete":     func(d *gigafizzv1.DescribeResponse) { d.ThreadCount = 0 },
-		"do not fit":        func(d *gigafizzv1.DescribeResponse) { d.PageSizeBytes = 1 << 40 },
+		"pages of 109":      func(d *gigafizzv1.DescribeResponse) { d.PageSizeBytes = 1 << 40 },
+		"pages of 6710886":  func(d *gigafizzv1.DescribeResponse) { d.PageSizeBytes = 64<<20 - 1 },
+		"pages of -4096":    func(d *gigafizzv1.DescribeResponse) { d.PageSizeBytes = -4096 },
 		"deadline exceeded": nil,
 	} {
 		dir := t.TempDir()
@@ -343,6 +345,7 @@ func TestJobsThatCannotBeAreRefused(t *testing.T) {
 	for _, spoil := range map[string]func(*Job){
 		"negative extent": func(j *Job) { j.ExtentBytes = -1 },
 		"short lease":     func(j *Job) { j.Lease = time.Microsecond },
+		"long lease":      func(j *Job) { j.Lease = time.Hour + time.Millisecond },
 		"time limit":      func(j *Job) { j.TimeLimit = -1 },
 		"sync":            func(j *Job) { j.Sync = "often" },
 		"verify":          func(j *Job) { j.Verify = "twice" },

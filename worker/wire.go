@@ -15,12 +15,12 @@ import (
 
 // What a request may ask for at most. Everything from the wire is checked here, before anything is looked at or opened.
 const (
-	assignmentsMax  = 64
+	assignmentsMax  = pb.AssignmentsMax
 	verifiedMax     = 4096 // extents of one verification
 	rootNameMax     = 64   // bytes
 	targetNameMax   = 4095 // bytes; PATH_MAX of Linux without its end
-	leaseMin        = 100 * time.Millisecond
-	leaseMax        = time.Hour
+	leaseMin        = pb.LeaseMin
+	leaseMax        = pb.LeaseMax
 	intervalMin     = 10 * time.Millisecond
 	intervalMax     = 10 * time.Minute
 	statusBytesMax  = 1024     // of the text of an error; it travels in a header
