@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"runtime"
 
 	"github.com/spf13/pflag"
@@ -92,28 +91,37 @@ func checkDelivery(o *delivery, flags *pflag.FlagSet, t target) error {
 	return nil
 }
 
-// checkTelling checks that no two of the things that are written share a place.
+// checkTelling checks that no two of the things that are written share a place, the commands' texts on standard output
+// included. A --json that leads to standard output becomes -, as which it is never mixed with text.
 func checkTelling(o *telling, c *console, t target) error {
-	stdout := o.json == "-" && (t.standard || t.sameAs(c.stdout))
+	report, err := placeOf(o.json, c)
+	if err != nil {
+		return openFailure("open the file of --json", o.json, err)
+	}
+	trace, err := placeOf(o.trace, c)
+	if err != nil {
+		return openFailure("open the file of --trace", o.trace, err)
+	}
+	var out place
+	if t.file || t.stream() {
+		if out, err = placeOf(t.name, c); err != nil {
+			return openFailure("look at", t.name, err)
+		}
+	}
 	switch {
-	case stdout:
-		return usageError("flags", "--json=FILE", "standard output cannot carry both the bytes (--out=%s) and the report (--json=-)", t.name)
-	case samePath(o.json, o.trace):
-		return usageError("flags", "give them two names", "--json and --trace name the same file %s", o.json)
-	case t.file && samePath(o.json, t.name), t.file && samePath(o.trace, t.name):
-		return usageError("flags", "give them two names", "the output %s is also where --json or --trace goes", t.name)
-	case o.trace == "-":
+	case report.standard && out.standard:
+		return usageError("flags", "--json=FILE", "standard output cannot carry both the bytes (--out=%s) and the report (--json=%s)", t.name, o.json)
+	case trace.standard:
 		return usageError("--trace", "--trace=run.jsonl", "events go to a file, not to standard output")
+	case report.same(trace):
+		return usageError("flags", "give them two names", "--json and --trace name the same file %s", o.json)
+	case report.same(out):
+		return usageError("flags", "give them two names", "the output %s is also where --json=%s goes", t.name, o.json)
+	case trace.same(out):
+		return usageError("flags", "give them two names", "the output %s is also where --trace=%s goes", t.name, o.trace)
+	}
+	if report.standard {
+		o.json = "-"
 	}
 	return nil
-}
-
-// samePath compares two names of files to be written; - and nothing are no files.
-func samePath(a, b string) bool {
-	if a == "" || b == "" || a == "-" || b == "-" {
-		return false
-	}
-	absA, errA := filepath.Abs(a)
-	absB, errB := filepath.Abs(b)
-	return errA == nil && errB == nil && absA == absB
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 
@@ -51,12 +52,19 @@ func newDigestCommand(c *console) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		sums, err := coordinator.Digest(cmd.Context(), l, int(o.threads), nil)
+		if err := checkTelling(&o.telling, c, target{}); err != nil {
+			return err
+		}
+		results, err := openResults(&o.telling, c)
 		if err != nil {
 			return err
 		}
+		sums, err := coordinator.Digest(cmd.Context(), l, int(o.threads), nil)
+		if err != nil {
+			return errors.Join(err, results.close())
+		}
 		r := digestReport{SchemaVersion: digestSchema, FileBytes: l.Size(), CRC32C: fmt.Sprintf("%08x", sums.CRC32C), BLAKE3: sums.BLAKE3Hex()}
-		return c.deliver(&o.telling, r, fmt.Sprintf("bytes  %d\ncrc32c %s\nblake3 %s\n", r.FileBytes, r.CRC32C, r.BLAKE3))
+		return results.deliver(c, r, fmt.Sprintf("bytes  %d\ncrc32c %s\nblake3 %s\n", r.FileBytes, r.CRC32C, r.BLAKE3))
 	}
 	return d.add(cmd)
 }

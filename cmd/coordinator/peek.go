@@ -61,6 +61,9 @@ func newPeekCommand(c *console) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if err := checkTelling(&o.telling, c, target{}); err != nil {
+			return err
+		}
 		e, err := o.place(cmd.Flags(), l)
 		if err != nil {
 			return err

@@ -60,6 +60,9 @@ makes and removes an empty file beside it, to learn what the file system can do.
 		if err := checkDelivery(&o.delivery, cmd.Flags(), t); err != nil {
 			return err
 		}
+		if err := checkTelling(&o.telling, c, t); err != nil {
+			return err
+		}
 		l, err := checkContent(&o.content, cmd.Flags(), t.stream())
 		if err != nil {
 			return err

@@ -90,8 +90,12 @@ func (j *job) run(ctx context.Context) error {
 	if j.target.standard && isTerminal(j.console.stdout) {
 		j.progress = progressNone // a bar among the bytes helps nobody
 	}
-	progress := startProgress(j.console, j.progress)
-	watchers = append(watchers, progress.observe)
+	progress, began := startProgress(j.console, j.progress), false
+	watchers = append(watchers, progress.observe, func(e coordinator.Event) {
+		if p, ok := e.Body.(coordinator.PhaseBegan); ok && p.Phase != coordinator.PhasePrepare {
+			began = true
+		}
+	})
 	report, err := j.write(ctx, func(e coordinator.Event) {
 		for _, w := range watchers {
 			w(e)
@@ -99,6 +103,11 @@ func (j *job) run(ctx context.Context) error {
 	})
 	progress.stop()
 	complete(&report, err)
+	if err != nil && !began {
+		for _, name := range results.spare() {
+			j.console.say("%s still tells of an earlier run: this one wrote nothing", name)
+		}
+	}
 	told := errors.Join(results.report(report), results.close(), j.summarize(report))
 	if err != nil {
 		return j.explain(err) // what it ended with matters more than how that was told

@@ -3,7 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
-	"os"
+	"io"
 
 	"gigafizz/coordinator"
 	"gigafizz/layout"
@@ -20,8 +20,8 @@ type trace struct {
 	err  error
 }
 
-func newTrace(f *os.File) *trace {
-	return &trace{name: f.Name(), out: bufio.NewWriterSize(f, traceBuffer)}
+func newTrace(name string, w io.Writer) *trace {
+	return &trace{name: name, out: bufio.NewWriterSize(w, traceBuffer)}
 }
 
 // observe is a coordinator.Observer.

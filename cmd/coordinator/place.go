@@ -1,0 +1,91 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// linksMax bounds the links that a name is followed through, as the kernel does (path_resolution(7)).
+const linksMax = 40
+
+// place is where a path leads, behind every link: what stands there, or else the directory and the name that something
+// new would get. Two spellings, a link, a hard link and an alias of a directory lead to the same place.
+type place struct {
+	path     string      // its last element is no link
+	info     fs.FileInfo // nil where nothing stands
+	dir      fs.FileInfo // of the directory, where nothing stands
+	standard bool        // the path is - or leads to what standard output is
+}
+
+// placeOf follows a path. The zero place of an empty path is like no other.
+func placeOf(path string, c *console) (place, error) {
+	if path == "" {
+		return place{}, nil
+	}
+	standard := c.standard()
+	if path == "-" {
+		return place{path: path, info: standard, standard: true}, nil
+	}
+	for range linksMax {
+		info, err := os.Stat(path)
+		if err == nil {
+			named := standard != nil && os.SameFile(info, standard) && path != os.DevNull
+			return place{path: path, info: info, standard: named}, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return place{}, err
+		}
+		dir, _ := filepath.Split(path) // not Dir, which takes .. by the letter, and links are no letters
+		to, err := os.Readlink(path)
+		if err != nil { // nothing stands there, not even a link
+			info, err := os.Stat(dir + ".")
+			return place{path: path, dir: info}, err
+		}
+		if path = to; !filepath.IsAbs(to) {
+			path = dir + to
+		}
+	}
+	return place{}, errors.New("too many links")
+}
+
+// same tells whether two paths lead to one place.
+func (p place) same(q place) bool {
+	if p.dir == nil || q.dir == nil {
+		return sameFile(p.info, q.info)
+	}
+	return os.SameFile(p.dir, q.dir) && sameName(filepath.Base(p.path), filepath.Base(q.path))
+}
+
+// sameFile tells whether writing both would mix them up. The null device mixes nothing up.
+func sameFile(a, b fs.FileInfo) bool {
+	if a == nil || b == nil || !os.SameFile(a, b) {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	return err != nil || !os.SameFile(a, null)
+}
+
+// sameName compares names of files that do not exist yet; where case may not count, it does not.
+func sameName(a, b string) bool {
+	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
+		return strings.EqualFold(a, b)
+	}
+	return a == b
+}
+
+// standard is what standard output is, or nil where that cannot be known.
+func (c *console) standard() fs.FileInfo {
+	file, ok := c.stdout.(*os.File)
+	if !ok {
+		return nil
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return nil
+	}
+	return info
+}
