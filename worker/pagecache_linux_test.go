@@ -123,3 +123,25 @@ func TestPagesThatAnotherMapsAreNotProven(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestDirectReadsThatFillTheCacheAreNotProven(t *testing.T) {
+	f, c := cachedFile(t, t.TempDir())
+	c.direct = &directReader{direct: f, buffered: f}
+	c.forget(wholeFile)
+	if n, known := c.resident(wholeFile); !known || n > 0 {
+		t.Skipf("this file system keeps %d pages whatever it is told", n)
+	}
+	c.drop(wholeFile)
+	c.settle(wholeFile)
+	if c.path() != pathDirect {
+		t.Errorf("path %q after nothing came into the cache", c.path())
+	}
+	c.drop(wholeFile)
+	if _, err := f.ReadAt(make([]byte, 8192), 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	c.settle(wholeFile)
+	if c.path() != pathCached {
+		t.Errorf("path %q although pages came into the cache", c.path())
+	}
+}
