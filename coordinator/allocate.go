@@ -135,20 +135,41 @@ func (o *output) measureFree() {
 	}
 }
 
+// SpaceError says that a file does not fit. What is not known is -1.
+type SpaceError struct {
+	NeededBytes   int64
+	FreeBytes     int64 // available to this user
+	LeftoverBytes int64 // of an unfinished job that will be discarded first; 0 if there is none
+	FitsBytes     int64 // the size of a file that would fit
+	LargestN      int64 // the largest n that would fit; -1 too where the content has no records
+
+	cause error
+}
+
+// Error says how much is needed, and how much is there.
+func (e *SpaceError) Error() string {
+	available := "how much is available is not known"
+	if e.FreeBytes >= 0 {
+		available = "available " + bytesText(e.FreeBytes)
+	}
+	if e.LeftoverBytes > 0 {
+		available += ", and " + bytesText(e.LeftoverBytes) + " in the unfinished job that --restart discards"
+	}
+	return fmt.Sprintf("%v: needed %s, %s", e.cause, bytesText(e.NeededBytes), available)
+}
+
+// Unwrap returns the cause.
+func (e *SpaceError) Unwrap() error { return e.cause }
+
 func (o *output) noSpace(op string, cause error) *Failure {
-	free, fits := "free bytes are not known", int64(-1)
-	if o.fs.FreeBytes >= 0 {
-		free = "free for us are " + bytesText(o.fs.FreeBytes)
-		fits = o.fs.FreeBytes - o.fs.FreeBytes/1000 - fitSpareBytes + o.leftoverBytes
+	e := &SpaceError{
+		NeededBytes: o.request.sizeBytes, FreeBytes: o.fs.FreeBytes, LeftoverBytes: o.leftoverBytes, FitsBytes: -1, LargestN: -1, cause: cause,
 	}
-	if o.leftoverBytes > 0 {
-		free += ", and " + bytesText(o.leftoverBytes) + " in the unfinished job that --restart discards"
+	if e.FreeBytes >= 0 {
+		e.FitsBytes = max(e.FreeBytes-e.FreeBytes/1000-fitSpareBytes+e.LeftoverBytes, -1)
+		e.LargestN = o.largestN(e.FitsBytes)
 	}
-	return &Failure{
-		Kind: KindSpace, Op: op, Path: o.path, Errno: "ENOSPC",
-		Hint: "free some space or write elsewhere" + o.orFits(fits),
-		Err:  fmt.Errorf("%w: needed %s, %s", cause, bytesText(o.request.sizeBytes), free),
-	}
+	return &Failure{Kind: KindSpace, Op: op, Path: o.path, Errno: "ENOSPC", Hint: "free some space or write elsewhere" + o.orFits(e.FitsBytes), Err: e}
 }
 
 // orFits names the largest job of this content that would fit, where that is known.
@@ -159,9 +180,21 @@ func (o *output) orFits(bytes int64) string {
 	if o.request.spec.Kind != layout.KindRules {
 		return fmt.Sprintf("; what fits is --size=%d", bytes)
 	}
-	n, err := layout.LargestN(o.request.spec.Rules, bytes)
-	if err != nil {
+	n := o.largestN(bytes)
+	if n < 0 {
 		return ""
 	}
 	return fmt.Sprintf("; what fits is --n=%d", n)
+}
+
+// largestN is the largest number of records of this content whose file has no more bytes, -1 if there is none.
+func (o *output) largestN(bytes int64) int64 {
+	if o.request.spec.Kind != layout.KindRules || bytes < 0 {
+		return -1
+	}
+	n, err := layout.LargestN(o.request.spec.Rules, bytes)
+	if err != nil {
+		return -1
+	}
+	return n
 }

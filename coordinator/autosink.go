@@ -10,8 +10,8 @@ const (
 	severalMounts                // workers on several mounts, each with a page cache of its own
 )
 
-// chooseSink decides which way bytes take to a file, and says in one line why, and which promise is weaker there. It
-// takes a sink that was asked for by name, or refuses it, which is KindUsage.
+// chooseSink decides which way bytes take to a file, and says in one line why. It takes a sink that was asked for by
+// name, or refuses it, which is KindUsage.
 //
 // auto is pwrite. Fresh files on ext4 are accepted soonest that way (1.8-3.0 GB/s against 1.1-1.95 through a mapping,
 // which does not scale with threads of one inode either), a full disk is an error and not a fault, and a stalled
@@ -23,12 +23,11 @@ func chooseSink(found FileSystem, asked Sink, among sharing) (Sink, string, erro
 		if reason := mmapRefusal(found, among); reason != "" {
 			return "", "", &Failure{Kind: KindUsage, Op: "choose a sink", Hint: "--sink=pwrite", Err: errors.New(reason)}
 		}
-		return SinkMmap, "mmap, as asked: on a stalled device a store holds up the whole process, progress and Ctrl-C included" +
-			weaker(found), nil
+		return SinkMmap, "mmap, as asked: on a stalled device a store holds up the whole process, progress and Ctrl-C included", nil
 	case SinkPwrite:
 		return SinkPwrite, "", nil
 	case SinkAuto, "":
-		return SinkPwrite, "pwrite on " + nameOf(found) + ": " + whyPwrite(found, among) + weaker(found), nil
+		return SinkPwrite, "pwrite on " + nameOf(found) + ": " + whyPwrite(found, among), nil
 	}
 	return "", "", &Failure{
 		Kind: KindUsage, Op: "choose a sink", Hint: "--sink=auto",
@@ -74,10 +73,7 @@ func weaker(found FileSystem) string {
 	if !found.Allocation && text == "" {
 		text = "space is not reserved, so the disk may fill up in mid-run"
 	}
-	if text == "" {
-		return ""
-	}
-	return "; weaker here: " + text
+	return text
 }
 
 func weakerByType(family string) string {

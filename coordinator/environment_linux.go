@@ -33,9 +33,7 @@ func addPlatform(e *Environment) {
 	e.DirtyRatio = numberIn(vm + "dirty_ratio")
 	e.DirtyBackgroundBytes = numberIn(vm + "dirty_background_bytes")
 	e.DirtyBytes = numberIn(vm + "dirty_bytes")
-	if model := deviceModel(e.FileSystem.Device); model != "" {
-		e.Device += " (" + model + ")"
-	}
+	e.DeviceModel, e.Rotational = disk(e.FileSystem.Device)
 }
 
 func numberIn(file string) int64 {
@@ -54,24 +52,25 @@ func textIn(file string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// deviceModel is what /sys says of a block device, or of the disk that a partition is on: its model where it has one,
-// and whether it turns.
-func deviceModel(device string) string {
+// disk is what /sys says of a block device, or of the disk that a partition is on: its model, and whether it turns. Where
+// it does not tell, the model is empty, and rotational nil.
+func disk(device string) (model string, rotational *bool) {
 	if !strings.HasPrefix(device, "/dev/") {
-		return ""
+		return "", nil
 	}
 	target, err := filepath.EvalSymlinks(device)
 	if err != nil {
-		return ""
+		return "", nil
 	}
 	at, err := filepath.EvalSymlinks(filepath.Join("/sys/class/block", filepath.Base(target)))
 	if err != nil {
-		return ""
+		return "", nil
 	}
 	if _, err := os.Stat(filepath.Join(at, "partition")); err == nil {
 		at = filepath.Dir(at)
 	}
-	kind := map[string]string{"0": "non-rotational", "1": "rotational"}[textIn(filepath.Join(at, "queue", "rotational"))]
-	model := textIn(filepath.Join(at, "device", "model"))
-	return strings.TrimPrefix(strings.TrimSuffix(model+", "+kind, ", "), ", ")
+	if turns := textIn(filepath.Join(at, "queue", "rotational")); turns == "0" || turns == "1" {
+		rotational = new(turns == "1")
+	}
+	return textIn(filepath.Join(at, "device", "model")), rotational
 }

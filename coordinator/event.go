@@ -30,7 +30,8 @@ type JobPlanned struct {
 	SizeBytes   int64
 	Target      string // a path, "null:" or "memory:"
 	Sink        Sink
-	SinkReason  string // one line: why this sink, and which promise is weaker there; empty when it was asked for by name
+	SinkReason  string // one line: why this sink; empty when it was asked for by name and there is nothing to say
+	Weaker      string // which promise this file system keeps less well than a local disk; empty if none
 	GrainBytes  int64
 	ExtentBytes int64 // after rounding up to the grain
 	Extents     int

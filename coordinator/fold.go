@@ -96,7 +96,7 @@ func (f *Fold) plan(p JobPlanned) {
 	r.Environment.FileSystem = p.FileSystem
 	r.Parameters = Parameters{
 		Layout: "rules", N: p.Spec.N, Rules: layout.FormatRules(p.Spec.Rules), SizeBytes: p.SizeBytes, Sink: p.Sink,
-		SinkReason: p.SinkReason, GrainBytes: p.GrainBytes, ExtentBytes: p.ExtentBytes, Extents: p.Extents,
+		SinkReason: p.SinkReason, Weaker: p.Weaker, GrainBytes: p.GrainBytes, ExtentBytes: p.ExtentBytes, Extents: p.Extents,
 		Sync: p.Sync, Verify: p.Verify, LeaseSeconds: seconds(p.Lease),
 	}
 	if p.Spec.Kind == layout.KindRandom {
@@ -214,8 +214,7 @@ func (f *Fold) Report() Report {
 	r.PublishSeconds = seconds(f.phases[PhasePublish])
 	r.PrefaultThreadSeconds, r.FillThreadSeconds, r.PutThreadSeconds = seconds(f.prefault), seconds(f.fill), seconds(f.put)
 	r.FlushSeconds = seconds(f.flush)
-	r.AcceptedBytesPerSecond = perSecond(r.AcceptedBytes, f.acceptedBy-f.writeBegan)
-	r.DurableBytesPerSecond = perSecond(r.DurableBytes, f.doneBy-f.writeBegan)
+	r.VerifiedBytesPerSecond = perSecond(r.VerifiedBytes, f.phases[PhaseVerify])
 	r.Workers = []WorkerReport{}
 	for _, w := range f.workers {
 		report := w.WorkerReport
@@ -225,8 +224,20 @@ func (f *Fold) Report() Report {
 	}
 	threads := time.Duration(max(1, min(r.Parameters.Threads, r.Parameters.Extents)))
 	r.PrefaultSeconds, r.FillSeconds, r.PutSeconds = seconds(f.prefault/threads), seconds(f.fill/threads), seconds(f.put/threads)
+	f.rates(&r, f.prefault/threads)
 	r.Warnings, r.Errors = slices.Clone(r.Warnings), slices.Clone(r.Errors)
 	return r
+}
+
+// rates fills in the two rates and what they are divided by. Memory is not slower for being touched the first time: that
+// is the price of having it, told apart.
+func (f *Fold) rates(r *Report, prefault time.Duration) {
+	write, durable := f.acceptedBy-f.writeBegan, f.doneBy-f.writeBegan
+	if f.planned.Sink == SinkMemory {
+		write -= prefault
+	}
+	r.WriteSeconds, r.AcceptedBytesPerSecond = seconds(write), perSecond(r.AcceptedBytes, write)
+	r.DurableSeconds, r.DurableBytesPerSecond = seconds(durable), perSecond(r.DurableBytes, durable)
 }
 
 // seconds is a duration as a report has it: never negative.

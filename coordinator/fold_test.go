@@ -28,7 +28,7 @@ func story() []Event {
 		at(1, JobPlanned{
 			JobID:     "0123456789abcdef0123456789abcdef",
 			Spec:      layout.Spec{N: 600, Rules: []layout.Rule{{Divisor: 3, Word: "Fizz"}, {Divisor: 5, Word: "Buzz"}}},
-			SizeBytes: 3000, Target: "out/fizz.txt", Sink: SinkPwrite, SinkReason: "ext4: fastest here", GrainBytes: 1000,
+			SizeBytes: 3000, Target: "out/fizz.txt", Sink: SinkPwrite, SinkReason: "ext4: fastest here", Weaker: "nothing", GrainBytes: 1000,
 			ExtentBytes: 1000, Extents: 3, Sync: SyncBatch, Verify: VerifySample, Lease: 10 * time.Second,
 			FileSystem: FileSystem{Type: "ext4", BlockBytes: 4096, FreeBytes: 1 << 30, ExclusiveRename: true},
 		}),
@@ -95,8 +95,45 @@ func TestReportAddsUp(t *testing.T) {
 	if r.FillThreadSeconds != 0.008 || r.FillSeconds != 0.004 {
 		t.Fatalf("fill %v s of threads, %v s on two", r.FillThreadSeconds, r.FillSeconds)
 	}
-	if r.AcceptedBytesPerSecond != 133333 || r.DurableBytesPerSecond != 75000 {
-		t.Fatalf("rates %v and %v", r.AcceptedBytesPerSecond, r.DurableBytesPerSecond)
+	if r.AcceptedBytesPerSecond != 133333 || r.DurableBytesPerSecond != 75000 || r.VerifiedBytesPerSecond != 333333 {
+		t.Fatalf("rates %v, %v and %v", r.AcceptedBytesPerSecond, r.DurableBytesPerSecond, r.VerifiedBytesPerSecond)
+	}
+	if r.WriteSeconds != 0.03 || r.DurableSeconds != 0.04 {
+		t.Fatalf("the rates are of %v s and %v s", r.WriteSeconds, r.DurableSeconds)
+	}
+}
+
+func TestRateOfMemoryIsWithoutItsFirstTouch(t *testing.T) {
+	at := func(ms int, b Body) Event { return Event{At: time.Duration(ms) * time.Millisecond, Body: b} }
+	r := foldOf([]Event{
+		at(0, JobPlanned{SizeBytes: 4000, Target: "memory:", Sink: SinkMemory, Extents: 4}),
+		at(0, WorkerReady{Worker: "aa", Threads: 2}),
+		at(10, PhaseBegan{Phase: PhaseWrite}),
+		at(40, Progress{Worker: "aa", Accepted: 4000, Prefault: 40 * time.Millisecond}), // 20 ms on each of two threads
+	}).Report()
+	if r.PrefaultSeconds != 0.02 || r.WriteSeconds != 0.01 || r.AcceptedBytesPerSecond != 400_000 {
+		t.Errorf("touched for %v s, written for %v s, at %v B/s", r.PrefaultSeconds, r.WriteSeconds, r.AcceptedBytesPerSecond)
+	}
+}
+
+func TestReportLeavesOutWhatWasNotMeasured(t *testing.T) {
+	text, err := json.Marshal(foldOf([]Event{
+		{Body: JobPlanned{SizeBytes: 9, Target: "-", Sink: "stream", Sync: SyncNone, Verify: VerifyNone}},
+		{Body: WorkerReady{Worker: "aa", Threads: 2}},
+		{Body: PhaseBegan{Phase: PhaseWrite}},
+		{At: time.Second, Body: Progress{Worker: "aa", Accepted: 9}},
+		{At: time.Second, Body: JobEnded{}},
+	}).Report())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{
+		"prepare_seconds", "fill_seconds", "put_thread_seconds", "flush_seconds", "durable_bytes_per_second", "grain_bytes", "extents",
+		"lease_seconds", "file_system", "exclusive_rename", "verified_read_path",
+	} {
+		if bytes.Contains(text, []byte(`"`+name+`":`)) {
+			t.Errorf("%s was not measured: %s", name, text)
+		}
 	}
 }
 

@@ -32,10 +32,10 @@ func refused(op, path, reason, hint string) *Failure {
 	return &Failure{Kind: KindRefused, Op: op, Path: path, Hint: hint, Err: errors.New(reason)}
 }
 
-// bytesText writes a size for a person and for a script.
+// bytesText writes a size for a person: exactly, and rounded where that is shorter.
 func bytesText(n int64) string {
-	if n < 1024 {
+	if n < 1000 {
 		return fmt.Sprintf("%d bytes", n)
 	}
-	return fmt.Sprintf("%d bytes (%s)", n, humanize.IBytes(uint64(n)))
+	return fmt.Sprintf("%s bytes (%s, %s)", humanize.Comma(n), humanize.Bytes(uint64(n)), humanize.IBytes(uint64(n)))
 }

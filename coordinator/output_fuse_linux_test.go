@@ -269,7 +269,7 @@ func TestB11AFileLargerThanTheFileSystemsMaximumFailsAtOnceAndLeavesNothing(t *t
 		request := requestFor(dir + "/f.txt")
 		request.sizeBytes = 17 << 40
 		began := time.Now()
-		wantClaimFails(t, request, testTerms(), KindSpace, "maximum file size", "18691697672192 bytes", "17 TiB")
+		wantClaimFails(t, request, testTerms(), KindSpace, "maximum file size", "18,691,697,672,192 bytes", "17 TiB")
 		t.Logf("refused after %v", time.Since(began))
 		wantNames(t, dir)
 	}
@@ -286,7 +286,7 @@ func TestNoSpaceAtTheAllocationLeavesNothingAndNamesWhatFits(t *testing.T) {
 			},
 		})
 		wantClaimFails(t, requestFor(dir+"/f.txt"), testTerms(), KindSpace,
-			"fallocate", unix.ErrnoName(errno), "needed 58 bytes", "free for us are", "--n=")
+			"fallocate", unix.ErrnoName(errno), "needed 58 bytes", "available", "--n=")
 		wantNames(t, dir)
 	}
 }
@@ -357,6 +357,6 @@ func TestB10WhatIsFreeIsWhatIsFreeForUs(t *testing.T) {
 	dir := mountFaulty(t, fuseFaults{statfs: func(out *fuse.StatfsOut) {
 		out.Blocks, out.Bfree, out.Bavail, out.Frsize, out.Bsize = 1000, 1000, 10, 1, 1
 	}})
-	wantOpenRefused(t, requestFor(dir+"/f.txt"), KindSpace, "ENOSPC", "needed 58 bytes", "free for us are 10 bytes")
+	wantOpenRefused(t, requestFor(dir+"/f.txt"), KindSpace, "ENOSPC", "needed 58 bytes", "available 10 bytes")
 	wantNames(t, dir)
 }

@@ -44,7 +44,7 @@ func TestB09AFullFileSystemIsToldWithEverythingThatHelps(t *testing.T) {
 	path := filepath.Join(dir, "f.txt")
 	request := requestFor(path)
 	request.sizeBytes = 100 << 20
-	wantOpenRefused(t, request, KindSpace, "ENOSPC", path, "needed 104857600 bytes (100 MiB)", "free for us are 67108864 bytes (64 MiB)", "--n=9")
+	wantOpenRefused(t, request, KindSpace, "ENOSPC", path, "needed 104,857,600 bytes (105 MB, 100 MiB)", "available 67,108,864 bytes (67 MB, 64 MiB)", "--n=9")
 	wantOpenRefused(t, randomRequest(path, 100<<20), KindSpace, "ENOSPC", "--size=66976220")
 	wantNames(t, dir)
 }
@@ -220,7 +220,7 @@ func TestAFileSystemThatFillsUpBetweenTheCheckAndTheAllocationLeavesNothing(t *t
 	}
 	began := time.Now()
 	err = o.claim(t.Context(), testTerms())
-	wantFailure(t, err, KindSpace, "ENOSPC", "fallocate", "needed 41943040 bytes (40 MiB)", "--size=")
+	wantFailure(t, err, KindSpace, "ENOSPC", "fallocate", "needed 41,943,040 bytes (42 MB, 40 MiB)", "--size=")
 	t.Logf("refused after %v", time.Since(began))
 	if err := o.close(); err != nil {
 		t.Fatal(err)
@@ -404,7 +404,7 @@ func TestAFileBeyondTheProcessesLimitIsRefusedWithTheLimit(t *testing.T) {
 	}()
 	dir := t.TempDir()
 	wantOpenRefused(t, randomRequest(filepath.Join(dir, "f.bin"), 1<<20+1), KindSpace,
-		"EFBIG", "needed 1048577 bytes", "(RLIMIT_FSIZE) is 1048576 bytes", "ulimit -f", "--size=1048576")
+		"EFBIG", "needed 1,048,577 bytes", "(RLIMIT_FSIZE) is 1,048,576 bytes", "ulimit -f", "--size=1048576")
 	o := claimedOutput(t, randomRequest(filepath.Join(dir, "f.bin"), 1<<20))
 	if err := o.abandon(); err != nil {
 		t.Fatal(err)

@@ -166,6 +166,7 @@ func (r *run) plannedEvent(reason string) JobPlanned {
 	}
 	if r.output != nil {
 		e.FileSystem = r.output.fileSystem()
+		e.Weaker = weaker(e.FileSystem)
 	}
 	return e
 }
@@ -413,6 +414,9 @@ func (r *run) publish(context.Context) error {
 	r.published = r.output.published
 	if r.published {
 		r.emit(Published{Path: r.job.Target.Path, NameDurable: p.nameDurable})
+		if r.job.Sync == SyncNone && r.layout.Size() > 0 {
+			r.emit(Warning{Text: "nothing was flushed, as asked: after a power cut the final name may show anything, zeros or nothing included"})
+		}
 	}
 	return err
 }
