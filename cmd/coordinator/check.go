@@ -29,8 +29,11 @@ func checkContent(o *content, flags *pflag.FlagSet, stream bool) (*layout.Layout
 		return nil, usageError("flags", "--n=1e9, or --layout=random with --size", "--size goes with --layout=random only; records are counted with --n")
 	case spec.Kind == layout.KindRules && !given("n"):
 		return nil, usageError("flags", "--n=1e9", "--n is missing: how many records?")
+	case o.n.infinite && flags.Lookup("out") == nil:
+		return nil, usageError("--n", "--n=1e12", "inf is for the stream of run; here it has to be a number of records")
 	case o.n.infinite && !stream:
-		return nil, usageError("--n", "--n=inf --out=- | consumer", "inf goes with a stream only: --out=-, a FIFO or a character device")
+		return nil, usageError("--n", "--n=inf --out=- | consumer, or --n=inf --out=null: --timelimit=10s",
+			"inf goes with a stream only: --out=-, a FIFO or a character device; or with null: and a --timelimit")
 	case spec.Kind == layout.KindRandom:
 		spec = layout.Spec{Kind: layout.KindRandom, Seed: o.layout.seed, Bytes: int64(o.size)}
 	case o.n.infinite:
@@ -47,10 +50,11 @@ func checkContent(o *content, flags *pflag.FlagSet, stream bool) (*layout.Layout
 	return l, nil
 }
 
-// layoutFailure names the flag behind a limit of the layout, and the largest value that it takes.
+// layoutFailure names the flag behind a limit of the layout, and the largest value that it takes. A file that would be
+// too large is a matter of space, anything else of usage.
 func layoutFailure(err error) error {
 	if e, ok := errors.AsType[*layout.LimitError](err); ok && e.Quantity == "n" {
-		return usageError("--n", fmt.Sprintf("--n=%d", e.Max), "%w", e)
+		return &coordinator.Failure{Kind: coordinator.KindSpace, Op: "--n", Hint: fmt.Sprintf("--n=%d", e.Max), Err: e}
 	}
 	return usageError("content", program+" --help", "%w", err)
 }
@@ -64,7 +68,7 @@ func checkDelivery(o *delivery, flags *pflag.FlagSet, t target) error {
 	case o.threads > threadsMax:
 		return usageError("--threads", fmt.Sprintf("--threads=%d", runtime.GOMAXPROCS(0)), "%d is over the limit of %d", o.threads, threadsMax)
 	case given("extent") && o.extent == 0:
-		return usageError("--extent", "--extent=64MiB", "at least one byte is needed; it is rounded up to the grain")
+		return usageError("--extent", "--extent=64MiB", "at least one byte is needed; it is rounded up so that no two extents share a page or a block")
 	case o.lease <= 0:
 		return usageError("--lease", "--lease=10s", "a time above zero is needed")
 	case o.timeLimit < 0 || given("timelimit") && o.timeLimit == 0:

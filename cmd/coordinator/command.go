@@ -5,10 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"gigafizz/cmd/quantity"
+	"gigafizz/coordinator"
 )
 
 // newRoot builds the command tree. The root itself is run, the default command, so flags alone are enough.
@@ -22,7 +26,15 @@ func newRoot(c *console) *cobra.Command {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.CompletionOptions.DisableDefaultCmd = true // its words are not ours; see newCompletionCommand
 	root.SetFlagErrorFunc(flagError)
-	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return applyEnvironment(cmd, os.LookupEnv) }
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if err := applyEnvironment(cmd, os.LookupEnv); err != nil {
+			return err
+		}
+		if quiet := cmd.Flags().Lookup("quiet"); quiet == nil || quiet.Value.String() != "true" {
+			warnOfVariables(c, root, os.Environ())
+		}
+		return nil
+	}
 	root.AddCommand(newRunCommand(c), newPlanCommand(c), newVerifyCommand(c), newPeekCommand(c), newDigestCommand(c), newVersionCommand(c), newCompletionCommand(c))
 	root.SetHelpCommand(newHelpCommand())
 	return root
@@ -51,7 +63,10 @@ func (d command) add(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().SortFlags = false
 	for _, g := range d.groups {
 		cmd.Flags().AddFlagSet(g)
-		g.VisitAll(func(f *pflag.Flag) { completeFlag(cmd, f) })
+		g.VisitAll(func(f *pflag.Flag) {
+			describeFlag(f, g.Name())
+			completeFlag(cmd, f)
+		})
 	}
 	if cmd.Args == nil {
 		cmd.Args = noWords
@@ -62,6 +77,22 @@ func (d command) add(cmd *cobra.Command) *cobra.Command {
 	})
 	return cmd
 }
+
+// What a flag carries beside what pflag knows.
+const (
+	aboutHeading     = "gigafizz-heading"     // where the help has it
+	aboutPlaceholder = "gigafizz-placeholder" // what stands for its value there
+)
+
+// describeFlag takes the backquotes out of a flag's usage, which shell completion shows as they are.
+func describeFlag(f *pflag.Flag, heading string) {
+	placeholder, usage := pflag.UnquoteUsage(f)
+	f.Usage = usage
+	f.Annotations = map[string][]string{aboutHeading: {heading}, aboutPlaceholder: {placeholder}}
+}
+
+// about is what a flag carries under a name, or nothing.
+func about(f *pflag.Flag, name string) string { return strings.Join(f.Annotations[name], "") }
 
 // completeFlag teaches shell completion the words that a flag takes.
 func completeFlag(cmd *cobra.Command, f *pflag.Flag) {
@@ -108,7 +139,7 @@ func (d command) help(cmd *cobra.Command) string {
 
 // flagLine is one flag's line in the help.
 func flagLine(f *pflag.Flag) string {
-	placeholder, usage := pflag.UnquoteUsage(f)
+	placeholder, usage := about(f, aboutPlaceholder), f.Usage
 	name := "    --" + f.Name
 	if f.Shorthand != "" {
 		name = "-" + f.Shorthand + ", --" + f.Name
@@ -132,7 +163,7 @@ func flagLine(f *pflag.Flag) string {
 func flagError(cmd *cobra.Command, err error) error {
 	hint := cmd.CommandPath() + " --help"
 	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-		return usageError("--"+e.GetFlag().Name, hint, "%w", e.Unwrap())
+		return valueError(cmd, e.GetFlag(), "--"+e.GetFlag().Name, e.Unwrap())
 	}
 	if e, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		var names []string
@@ -140,6 +171,19 @@ func flagError(cmd *cobra.Command, err error) error {
 		return usageError("flags", hint, "%w%s", err, didYouMean("--"+e.GetSpecifiedName(), names))
 	}
 	return usageError("flags", hint, "%w", err)
+}
+
+// valueError is a value that a flag does not take, under the name by which it was given. A number of records or bytes
+// that is too large is a matter of space.
+func valueError(cmd *cobra.Command, f *pflag.Flag, name string, err error) error {
+	failure := usageError(name, cmd.CommandPath()+" --help", "%w", err)
+	if heading := about(f, aboutHeading); heading != "" {
+		failure.Hint += ", under " + heading
+	}
+	if _, large := errors.AsType[*quantity.LimitError](err); large && (f.Name == "n" || f.Name == "size") {
+		failure.Kind = coordinator.KindSpace
+	}
+	return failure
 }
 
 // noWords refuses words that are not a command.
@@ -150,6 +194,9 @@ func noWords(cmd *cobra.Command, args []string) error {
 	hint := cmd.CommandPath() + " --help"
 	if cmd.Flags().Lookup("out") != nil && !cmd.Flags().Changed("out") && strings.ContainsAny(args[0], "./") {
 		hint = fmt.Sprintf("--out=%s", args[0])
+	}
+	if f := cmd.Flags().Lookup("json"); f != nil && f.Changed && f.Value.String() == f.NoOptDefVal {
+		hint = "--json=" + args[0]
 	}
 	var names []string
 	for _, sub := range cmd.Root().Commands() {
@@ -172,15 +219,34 @@ func applyEnvironment(cmd *cobra.Command, lookup func(string) (string, bool)) er
 			if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 				err = e.Unwrap()
 			}
-			failure = usageError(name, cmd.CommandPath()+" --help", "%w", err)
+			failure = valueError(cmd, f, name, err)
 		}
 	})
 	return failure
 }
 
+// warnOfVariables tells of variables with our prefix that are no flag of any command: most likely one is misspelled.
+// Those of the project's own tests and benchmarks are.
+func warnOfVariables(c *console, root *cobra.Command, environ []string) {
+	var known []string
+	for _, cmd := range append(root.Commands(), root) {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, environmentName(f.Name)) })
+	}
+	for _, variable := range environ {
+		name, _, _ := strings.Cut(variable, "=")
+		rest, ours := strings.CutPrefix(name, environmentPrefix)
+		if !ours || slices.Contains(known, name) || strings.HasPrefix(rest, "TEST_") || strings.HasPrefix(rest, "BENCH_") {
+			continue
+		}
+		c.say("warning: %s in the environment is no flag%s", name, didYouMean(name, known))
+	}
+}
+
+const environmentPrefix = "GIGAFIZZ_"
+
 // environmentName is the variable of a flag.
 func environmentName(flag string) string {
-	return "GIGAFIZZ_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+	return environmentPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
 // newHelpCommand is help, which refuses what it does not know instead of ending well.

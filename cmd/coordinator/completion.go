@@ -10,8 +10,10 @@ import (
 func newCompletionCommand(c *console) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "pwsh"}
 	cmd := &cobra.Command{
-		Use:       "completion bash|zsh|fish|pwsh",
-		Short:     "shell completion, to be sourced by the shell",
+		Use:   "completion bash|zsh|fish|pwsh",
+		Short: "shell completion, to be sourced by the shell",
+		Long: `completion prints a script that teaches a shell the commands, flags and words of this program.
+That for bash needs the package bash-completion, and the shell to have loaded it.`,
 		ValidArgs: shells,
 		Example: `  source <(coordinator completion bash)
   coordinator completion zsh > "${fpath[1]}/_coordinator"

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync"
 
 	"golang.org/x/term"
 
@@ -20,8 +21,17 @@ const program = "coordinator"
 type console struct {
 	stdout io.Writer
 	stderr io.Writer
-	above  io.Writer // takes what is said while a bar stands on the last line of the terminal; nil without one
-	quiet  bool      // -q: errors only
+	quiet  bool // -q: errors only
+
+	bar   sync.Mutex
+	above io.Writer // guarded by bar; takes what is said while a bar stands on the last line of the terminal; nil without one
+}
+
+// show tells where to say things from now on: above a bar, or nil for plain lines.
+func (c *console) show(above io.Writer) {
+	c.bar.Lock()
+	defer c.bar.Unlock()
+	c.above = above
 }
 
 // say writes one line for people to standard error, unless they asked for silence.
@@ -29,6 +39,8 @@ func (c *console) say(format string, args ...any) {
 	if c.quiet {
 		return
 	}
+	c.bar.Lock()
+	defer c.bar.Unlock()
 	out := c.stderr
 	if c.above != nil {
 		out = c.above

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"gigafizz/cmd/quantity"
 	"gigafizz/coordinator"
 	"gigafizz/layout"
 )
@@ -13,8 +12,15 @@ import (
 func (j *job) echo(e coordinator.Event) {
 	switch b := e.Body.(type) {
 	case coordinator.JobPlanned:
-		j.console.say("%s to %s", contents(j.layout), j.target.title())
+		what := contents(j.layout)
+		if j.n.infinite {
+			what = fmt.Sprintf("records without an end by the rules %q", layout.FormatRules(b.Spec.Rules))
+		}
+		j.console.say("%s to %s", what, j.target.title())
 		j.console.say("%s", j.how(b))
+		if b.Weaker != "" {
+			j.console.say("weaker here: %s", b.Weaker)
+		}
 	case coordinator.Warning:
 		j.console.say("warning: %s", b.Text)
 	}
@@ -33,12 +39,12 @@ func contents(l *layout.Layout) string {
 // how says which way the bytes go and what is promised.
 func (j *job) how(b coordinator.JobPlanned) string {
 	line := fmt.Sprintf("sink %s", b.Sink)
-	if b.SinkReason != "" {
-		line += " (" + strings.TrimPrefix(b.SinkReason, string(b.Sink)+" ") + ")"
+	if j.sink != coordinator.SinkAuto {
+		line += because(b.Sink, b.SinkReason)
 	}
 	line += ", " + plural(int64(j.threads), "thread")
 	if b.ExtentBytes > 0 {
-		line += fmt.Sprintf(", %s of %s%s", plural(int64(b.Extents), "extent"), quantity.FormatSize(b.ExtentBytes), j.rounded(b.ExtentBytes, b.GrainBytes))
+		line += fmt.Sprintf(", %s of %s%s", plural(int64(b.Extents), "extent"), exactly(b.ExtentBytes), j.rounded(b.ExtentBytes, b.GrainBytes))
 	}
 	return line + fmt.Sprintf(", sync %s, verify %s", b.Sync, b.Verify)
 }
@@ -48,5 +54,13 @@ func (j *job) rounded(extentBytes, grainBytes int64) string {
 	if j.extent == 0 || int64(j.extent) == extentBytes {
 		return ""
 	}
-	return fmt.Sprintf(" (%s rounded up to the grain of %s)", j.extent.String(), quantity.FormatSize(grainBytes))
+	return fmt.Sprintf(" (%s rounded up to a multiple of %s)", exactly(int64(j.extent)), exactly(grainBytes))
+}
+
+// because is the reason for a sink in brackets, which begins with its name.
+func because(sink coordinator.Sink, reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return " (" + strings.TrimLeft(strings.TrimPrefix(reason, string(sink)), ", ") + ")"
 }

@@ -23,10 +23,17 @@ type content struct {
 func (o *content) flags() *pflag.FlagSet {
 	f := newFlags("Content")
 	o.rules = ruleList{{Divisor: 3, Word: "Fizz"}, {Divisor: 5, Word: "Buzz"}}
-	f.VarP(&o.n, "n", "n", "number of records: `COUNT` such as 1e9 or 1_000_000_000; inf without an end, for a stream")
-	f.Var(&o.rules, "rules", "`RULES` as DIVISOR=WORD,...; 1=y is yes(1), an empty value counts")
+	f.VarP(&o.n, "n", "n", "number of records: `COUNT` such as 1e9 or 1_000_000_000")
+	f.Var(&o.rules, "rules", "`RULES` as DIVISOR=WORD,...; a WORD holds no comma; 1=y is yes(1), an empty value counts")
 	f.Var(&o.layout, "layout", "`LAYOUT` of the bytes: rules, or random[:SEED] for incompressible ones")
 	f.Var(&o.size, "size", "`SIZE` of a random file: 8GiB, 500MB or bytes")
+	return f
+}
+
+// streamFlags are the content flags of a command that can do without an end.
+func (o *content) streamFlags() *pflag.FlagSet {
+	f := o.flags()
+	f.Lookup("n").Usage += "; inf without an end, for a stream"
 	return f
 }
 
@@ -51,13 +58,13 @@ func (o *delivery) flags() *pflag.FlagSet {
 	f.StringVarP(&o.out, "out", "o", "", "`PATH` of the file, - for standard output, null: to drop the bytes, memory: to keep them in memory")
 	f.Var(oneOf(&o.sink, coordinator.SinkAuto, coordinator.SinkPwrite, coordinator.SinkMmap), "sink", "`SINK` that writes a file: auto, pwrite or mmap")
 	f.VarP(&o.threads, "threads", "t", "`COUNT` of extents written at the same time (default: one for each CPU)")
-	f.Var(&o.extent, "extent", "`SIZE` of the pieces that are handed out, rounded up to the grain (default: 64MiB, less for small files)")
+	f.Var(&o.extent, "extent", "`SIZE` of the pieces that are handed out, rounded up so that no two share a page or block (default: 64MiB, less for small files)")
 	f.Var(oneOf(&o.sync, coordinator.SyncBatch, coordinator.SyncExtent, coordinator.SyncNone), "sync", "`WHEN` to flush: batch, extent (each one), or none (nothing is durable)")
-	f.Var(oneOf(&o.verify, coordinator.VerifySample, coordinator.VerifyFull, coordinator.VerifyNone), "verify", "how `MUCH` to read back before publishing: sample, full or none")
+	f.Var(oneOf(&o.verify, coordinator.VerifySample, coordinator.VerifyFull, coordinator.VerifyNone), "verify", "how `MUCH` to read back before publishing: sample (at most 64 MiB and 2 % of the time), full or none")
 	f.BoolVar(&o.overwrite, "overwrite", false, "replace an existing file, at once and only when the new one is complete")
 	f.BoolVar(&o.restart, "restart", false, "discard an unfinished job of the same output and begin again")
-	f.DurationVar(&o.timeLimit, "timelimit", 0, "give up after this `TIME`, such as 90s or 1h (default: never)")
-	f.DurationVar(&o.lease, "lease", o.lease, "`TIME` after which a silent worker's extents go to others")
+	f.Var((*duration)(&o.timeLimit), "timelimit", "give up after this `TIME`, such as 90 (seconds), 90s or 1h (default: never)")
+	f.Var((*duration)(&o.lease), "lease", "`TIME` after which a silent worker's extents go to others")
 	return f
 }
 
@@ -164,6 +171,10 @@ func (l *layoutName) String() string {
 
 // Type implements pflag.Value.
 func (l *layoutName) Type() string { return "LAYOUT" }
+
+func (l *layoutName) choices() []string {
+	return []string{layout.KindRules.String(), layout.KindRandom.String()}
+}
 
 // choice is a flag that takes one of a few words.
 type choice[T ~string] struct {

@@ -25,7 +25,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		}
 	}()
 	ignoreSignals()
-	ctx, stop := watchSignals(ctx, c.leave)
+	ctx, stop := watchSignals(ctx, c)
 	defer stop()
 
 	root := newRoot(c)

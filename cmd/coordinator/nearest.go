@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // didYouMean is ", did you mean X?" for the nearest of the words, or nothing when none is near.
 func didYouMean(word string, words []string) string {
@@ -10,34 +13,41 @@ func didYouMean(word string, words []string) string {
 	return ""
 }
 
-// nearest is the word with the smallest edit distance, if that is at most a third of its length and one more.
+// nearest is the word with the smallest distance, if that is at most a third of its length, or one. The dashes of flags
+// do not count: they would make all short flags alike.
 func nearest(word string, words []string) string {
-	best, bestDistance := "", len(word)+1
+	word = strings.TrimLeft(word, "-")
+	best, bestDistance := "", len(word)
 	for _, w := range words {
-		if d := distance(word, w); d < bestDistance && d <= len(w)/3+1 && d < len(w) {
+		bare := strings.TrimLeft(w, "-")
+		if d := distance(word, bare); d < bestDistance && d <= max(len(bare)/3, 1) && d < len(bare) {
 			best, bestDistance = w, d
 		}
 	}
 	return best
 }
 
-// distance is the number of letters to insert, delete or change to make b from a (Levenshtein).
+// distance is the number of letters to insert, delete, change or swap with their neighbours to make b from a (optimal
+// string alignment).
 func distance(a, b string) int {
-	row := make([]int, len(b)+1)
+	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
+		next := make([]int, len(b)+1)
+		next[0] = i + 1
 		for j := range len(b) {
-			change := diagonal
+			change := row[j]
 			if a[i] != b[j] {
 				change++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+			next[j+1] = min(change, row[j+1]+1, next[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				next[j+1] = min(next[j+1], before[j-1]+1)
+			}
 		}
+		before, row = row, next
 	}
 	return row[len(b)]
 }

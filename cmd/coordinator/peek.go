@@ -44,7 +44,7 @@ const peekSchema = 1
 // newPeekCommand prints any bytes of a file that does not exist.
 func newPeekCommand(c *console) *cobra.Command {
 	o := &peekOptions{}
-	d := command{codes: []int{exitOK, exitRuntime, exitUsage, exitInterrupt, exitReaderGone, exitTerminated}}
+	d := command{codes: []int{exitOK, exitRuntime, exitUsage, exitSpace, exitInterrupt, exitReaderGone, exitTerminated}}
 	d.groups = append(d.groups, o.content.flags(), o.flags(), o.reportFlags())
 	cmd := &cobra.Command{
 		Use:   "peek --n=COUNT (--offset=SIZE --length=SIZE | --record=COUNT)",
@@ -89,7 +89,7 @@ func (o *peekOptions) place(flags *pflag.FlagSet, l *layout.Layout) (layout.Exte
 	case !flags.Changed("offset"):
 		return layout.Extent{}, usageError("flags", "--offset=0 --length=100, or --record=1", "say which bytes with --offset and --length, or which record with --record")
 	case int64(o.offset) > size:
-		return layout.Extent{}, usageError("--offset", fmt.Sprintf("--offset=%d", size), "%d is behind the end: the file has %d bytes", o.offset, size)
+		return layout.Extent{}, usageError("--offset", fmt.Sprintf("--offset=%d, the last byte", max(size-1, 0)), "%d is behind the end: the file has %d bytes", o.offset, size)
 	}
 	rest := size - int64(o.offset)
 	switch {
@@ -108,7 +108,7 @@ func recordExtent(l *layout.Layout, record int64) (layout.Extent, error) {
 		return layout.Extent{}, usageError("--record", "--offset=0 --length=100", "random bytes have no records")
 	}
 	if record < 1 || record > n {
-		return layout.Extent{}, usageError("--record", fmt.Sprintf("--record=%d", max(n, 1)), "%d is not among the records 1 to %d", record, n)
+		return layout.Extent{}, usageError("--record", fmt.Sprintf("--record=%d", max(min(record, n), 1)), "%d is not among the records 1 to %d", record, n)
 	}
 	off, err := l.Offset(record)
 	if err != nil {

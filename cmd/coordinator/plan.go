@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gigafizz/cmd/quantity"
 	"gigafizz/coordinator"
 	"gigafizz/layout"
 )
@@ -18,6 +17,7 @@ type planReport struct {
 	SchemaVersion int                     `json:"schema_version"`
 	Layout        string                  `json:"layout"`
 	Records       int64                   `json:"records,omitempty"`
+	Endless       bool                    `json:"endless,omitempty"` // no end was asked for: the rest is of the largest file there can be
 	Rules         string                  `json:"rules,omitempty"`
 	Seed          *uint64                 `json:"seed,omitempty"`
 	SizeBytes     int64                   `json:"size_bytes"`
@@ -25,11 +25,16 @@ type planReport struct {
 	Threads       int                     `json:"threads"`
 	Sink          coordinator.Sink        `json:"sink,omitempty"`
 	SinkReason    string                  `json:"sink_reason,omitempty"`
+	Weaker        string                  `json:"weaker_here,omitempty"` // the promise that this file system keeps less well than a local disk
 	GrainBytes    int64                   `json:"grain_bytes,omitempty"`
 	ExtentBytes   int64                   `json:"extent_bytes,omitempty"`
 	Extents       int                     `json:"extents,omitempty"`
 	FileSystem    *coordinator.FileSystem `json:"file_system,omitempty"`
-	Fits          *bool                   `json:"fits,omitempty"` // absent where there is no file
+	Fits          *bool                   `json:"fits,omitempty"`       // absent where there is no file
+	FreeBytes     *int64                  `json:"free_bytes,omitempty"` // available to this user; absent where that is not known
+	// What would fit where the file does not; absent where that is not known.
+	LargestN         *int64 `json:"largest_n,omitempty"`
+	LargestSizeBytes *int64 `json:"largest_size_bytes,omitempty"`
 }
 
 // planSchema grows when a field of planReport changes its meaning or goes away.
@@ -39,7 +44,8 @@ const planSchema = 1
 func newPlanCommand(c *console) *cobra.Command {
 	o := &runOptions{}
 	d := command{codes: []int{exitOK, exitRuntime, exitUsage, exitSpace, exitRefused, exitInterrupt, exitTerminated}}
-	d.groups = append(d.groups, o.content.flags(), o.delivery.flags(), o.reportFlags())
+	d.meanings = map[int]string{exitOK: "run would do this, and it fits"}
+	d.groups = append(d.groups, o.content.streamFlags(), o.delivery.flags(), o.reportFlags())
 	cmd := &cobra.Command{
 		Use:   "plan --n=COUNT [--out=PATH]",
 		Short: "dry run: what would be written, and whether it fits",
@@ -63,7 +69,7 @@ makes and removes an empty file beside it, to learn what the file system can do.
 		if err := checkTelling(&o.telling, c, t); err != nil {
 			return err
 		}
-		l, err := checkContent(&o.content, cmd.Flags(), t.stream())
+		l, err := checkContent(&o.content, cmd.Flags(), o.delivery.endless(t))
 		if err != nil {
 			return err
 		}
@@ -75,7 +81,10 @@ makes and removes an empty file beside it, to learn what the file system can do.
 
 // plan reports, and ends with exit 4 when the file would not fit.
 func (j *job) plan(ctx context.Context) error {
-	r := planReport{SchemaVersion: planSchema, Layout: j.layout.Spec().Kind.String(), SizeBytes: j.layout.Size(), Output: j.target.name, Threads: int(j.threads)}
+	r := planReport{
+		SchemaVersion: planSchema, Layout: j.layout.Spec().Kind.String(), SizeBytes: j.layout.Size(), Endless: j.n.infinite,
+		Output: j.target.name, Threads: int(j.threads),
+	}
 	if spec := j.layout.Spec(); spec.Kind == layout.KindRules {
 		r.Records, r.Rules = spec.N, layout.FormatRules(spec.Rules)
 	} else {
@@ -108,34 +117,56 @@ func (j *job) survey(ctx context.Context, r *planReport) error {
 		r.Fits = &fits
 	}
 	if err := firstOf(err, closeErr); err != nil {
+		r.lacks(err)
 		return err
 	}
+	r.Weaker = p.Weaker
 	r.Sink, r.SinkReason, r.GrainBytes, r.ExtentBytes, r.Extents = p.Sink, p.SinkReason, p.GrainBytes, p.ExtentBytes, p.Extents
 	if j.target.file {
-		r.FileSystem = &p.FileSystem
+		r.FileSystem, r.FreeBytes = &p.FileSystem, known(p.FileSystem.FreeBytes)
 	}
 	return nil
 }
 
-// planText is the plan for people: exact numbers first, plain, so that they can be copied.
+// lacks takes from an error how much space there is, and what would fit.
+func (r *planReport) lacks(err error) {
+	if e, ok := errors.AsType[*coordinator.SpaceError](err); ok {
+		r.FreeBytes, r.LargestN, r.LargestSizeBytes = known(e.FreeBytes), known(e.LargestN), known(e.FitsBytes)
+	}
+}
+
+// known is nil for what is not known, which is -1.
+func known(n int64) *int64 {
+	if n < 0 {
+		return nil
+	}
+	return &n
+}
+
+// planText is the plan for people. Numbers are plain, so that they can be copied, and rounded behind.
 func (j *job) planText(r planReport) string {
 	var b strings.Builder
-	if _, ok := j.layout.Records(); ok {
-		fmt.Fprintf(&b, "records  %d (%s), rules %q\n", r.Records, digits(r.Records), r.Rules)
+	_, counted := j.layout.Records()
+	switch {
+	case r.Endless:
+		fmt.Fprintf(&b, "records  without an end, rules %q\n", r.Rules)
+	case counted:
+		fmt.Fprintf(&b, "records  %d, rules %q\n", r.Records, r.Rules)
 	}
-	fmt.Fprintf(&b, "bytes    %d (%s)%s\n", r.SizeBytes, digits(r.SizeBytes), both(r.SizeBytes))
+	if !r.Endless {
+		fmt.Fprintf(&b, "bytes    %d%s\n", r.SizeBytes, both(r.SizeBytes))
+	}
 	if r.Sink != "" {
-		fmt.Fprintf(&b, "sink     %s", r.Sink)
-		if r.SinkReason != "" {
-			fmt.Fprintf(&b, " (%s)", r.SinkReason)
-		}
-		fmt.Fprintf(&b, ", %s, sync %s, verify %s\n", plural(int64(r.Threads), "thread"), j.sync, j.verify)
+		fmt.Fprintf(&b, "sink     %s%s, %s, sync %s, verify %s\n", r.Sink, because(r.Sink, r.SinkReason), plural(int64(r.Threads), "thread"), j.sync, j.verify)
+	}
+	if r.Weaker != "" {
+		fmt.Fprintf(&b, "weaker   %s\n", r.Weaker)
 	}
 	if r.ExtentBytes > 0 {
-		fmt.Fprintf(&b, "extents  %s of %s%s, grain %s\n", digits(int64(r.Extents)), quantity.FormatSize(r.ExtentBytes), j.rounded(r.ExtentBytes, r.GrainBytes), quantity.FormatSize(r.GrainBytes))
+		fmt.Fprintf(&b, "extents  %s of %s%s\n", digits(int64(r.Extents)), exactly(r.ExtentBytes), j.rounded(r.ExtentBytes, r.GrainBytes))
 	}
-	if r.FileSystem != nil {
-		fmt.Fprintf(&b, "space    %d (%s)%s free on %s: it fits\n", r.FileSystem.FreeBytes, digits(r.FileSystem.FreeBytes), both(r.FileSystem.FreeBytes), r.FileSystem.Type)
+	if r.FileSystem != nil && r.FreeBytes != nil {
+		fmt.Fprintf(&b, "space    %d%s available on %s: it fits\n", r.FileSystem.FreeBytes, both(r.FileSystem.FreeBytes), r.FileSystem.Type)
 	}
 	return b.String()
 }

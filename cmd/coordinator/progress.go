@@ -67,6 +67,9 @@ func (p *progress) observe(e coordinator.Event) {
 	p.mu.Lock()
 	p.tally.apply(e)
 	done, size := p.tally.done(), p.tally.size
+	if p.tally.endless {
+		size = 0
+	}
 	p.mu.Unlock()
 	if p.bar != nil {
 		p.bar.SetTotal(size, false)
@@ -79,6 +82,20 @@ func (p *progress) status() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.tally.line(time.Since(p.began))
+}
+
+// withoutEnd makes it show how far the run is and not of what.
+func (p *progress) withoutEnd() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tally.endless = true
+}
+
+// statusWithin is status in at most width columns.
+func (p *progress) statusWithin(width int) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.tally.fit(time.Since(p.began), width)
 }
 
 // lines writes a line for each interval until stop.
@@ -100,8 +117,8 @@ func (p *progress) lines() {
 // NO_COLOR is kept without asking.
 func (p *progress) startBar() {
 	p.bars = mpb.New(mpb.WithOutput(p.console.stderr), mpb.WithWidth(40))
-	p.bar = p.bars.AddBar(0, mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return " " + p.status() })))
-	p.console.above = p.bars
+	p.bar = p.bars.AddBar(0, mpb.AppendDecorators(decor.Any(func(s decor.Statistics) string { return " " + p.statusWithin(s.AvailableWidth-1) })))
+	p.console.show(p.bars)
 }
 
 // stop ends the showing, removes the bar, and waits for both.
@@ -109,7 +126,7 @@ func (p *progress) stop() {
 	if p.bar != nil {
 		p.bar.Abort(true)
 		p.bars.Wait()
-		p.console.above = nil
+		p.console.show(nil)
 	}
 	if p.over != nil {
 		close(p.over)

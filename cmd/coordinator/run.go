@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"time"
 
@@ -25,7 +26,8 @@ func newRunCommand(c *console) *cobra.Command {
 	d := command{codes: []int{
 		exitOK, exitRuntime, exitUsage, exitBad, exitSpace, exitIncomplete, exitRefused, exitInterrupt, exitReaderGone, exitTerminated,
 	}}
-	d.groups = append(d.groups, o.content.flags(), o.delivery.flags(), o.telling.flags())
+	d.meanings = map[int]string{exitOK: "complete and durable, or complete as asked"}
+	d.groups = append(d.groups, o.content.streamFlags(), o.delivery.flags(), o.telling.flags())
 	cmd := &cobra.Command{
 		Use:   "run --n=COUNT --out=PATH",
 		Short: "write the file, or the stream (the default command)",
@@ -70,11 +72,16 @@ func (o *runOptions) check(cmd *cobra.Command, c *console) (*job, error) {
 	if err := checkTelling(&o.telling, c, t); err != nil {
 		return nil, err
 	}
-	l, err := checkContent(&o.content, cmd.Flags(), t.stream())
+	l, err := checkContent(&o.content, cmd.Flags(), o.delivery.endless(t))
 	if err != nil {
 		return nil, err
 	}
 	return &job{runOptions: o, console: c, layout: l, target: t}, nil
+}
+
+// endless tells whether the target can take bytes without an end. null: could until somebody is tired of it.
+func (o *delivery) endless(t target) bool {
+	return t.stream() || t.sink == coordinator.SinkNull && o.timeLimit > 0
 }
 
 // run does the job and tells of it: the results are opened first and written last, whatever happens between.
@@ -91,6 +98,9 @@ func (j *job) run(ctx context.Context) error {
 		j.progress = progressNone // a bar among the bytes helps nobody
 	}
 	progress, began := startProgress(j.console, j.progress), false
+	if j.n.infinite {
+		progress.withoutEnd()
+	}
 	watchers = append(watchers, progress.observe, func(e coordinator.Event) {
 		if p, ok := e.Body.(coordinator.PhaseBegan); ok && p.Phase != coordinator.PhasePrepare {
 			began = true
@@ -103,6 +113,7 @@ func (j *job) run(ctx context.Context) error {
 	})
 	progress.stop()
 	complete(&report, err)
+	report.Parameters.Endless = j.n.infinite
 	if err != nil && !began {
 		for _, name := range results.spare() {
 			j.console.say("%s still tells of an earlier run: this one wrote nothing", name)
@@ -112,15 +123,32 @@ func (j *job) run(ctx context.Context) error {
 	if err != nil {
 		return j.explain(err) // what it ended with matters more than how that was told
 	}
-	return told
+	return untold(report, told)
 }
 
-// explain adds to an interruption what has become of the file.
+// explain adds to an end before the end what has become of the file, and takes away what does not help.
 func (j *job) explain(err error) error {
 	if i, ok := errors.AsType[interrupted](err); ok && j.target.file {
 		return &coordinator.Failure{Op: "write", Path: j.target.name, Err: i, Hint: "the same command again; nothing was published and nothing is left of this run"}
 	}
+	if f, ok := errors.AsType[*coordinator.Failure](err); ok && f.Kind == coordinator.KindIncomplete && j.n.infinite {
+		ended := *f
+		ended.Hint, ended.Extent = "", layout.Extent{} // it had no end, and what is left of it is no news
+		return &ended
+	}
 	return err
+}
+
+// untold says of a report that could not be written that the job itself was completed.
+func untold(r coordinator.Report, err error) error {
+	if err == nil || errors.Is(err, errReaderGone) {
+		return err
+	}
+	state := "complete"
+	if r.Durable {
+		state = "complete and durable"
+	}
+	return fmt.Errorf("%s is %s, but not all of what tells of it could be written: %w", title(r.Output), state, err)
 }
 
 // write runs the job with workers in this process, or writes the stream.
@@ -167,6 +195,7 @@ func (j *job) job() coordinator.Job {
 
 // complete makes a report that can be written whatever happened: an error is in it, and a list is never null.
 func complete(r *coordinator.Report, err error) {
+	r.ExitCode = exitCode(err)
 	if err != nil {
 		r.Complete = false
 		if len(r.Errors) == 0 {

@@ -8,8 +8,12 @@ import (
 	"time"
 )
 
-// leaveAfter bounds the clean end after the first signal; a person who pressed Ctrl-C waits no longer than this.
-const leaveAfter = 4500 * time.Millisecond
+const (
+	// leaveAfter bounds the clean end after the first signal; a person who pressed Ctrl-C waits no longer than this.
+	leaveAfter = 4500 * time.Millisecond
+	// tellAfter is how long an end may take before it is said that the signal was heard.
+	tellAfter = 300 * time.Millisecond
+)
 
 // interrupted is the cause of a context that a signal cancelled.
 type interrupted struct{ signal os.Signal }
@@ -25,10 +29,17 @@ func (i interrupted) code() int {
 	return exitTerminated
 }
 
-// watchSignals returns a context that the first signal cancels, with an interrupted as its cause. The second signal, or
-// too much time after the first, calls leave, which must not return to ordinary work. stop ends the watch and waits for
+// listener is who is told of signals.
+type listener struct {
+	cancel context.CancelCauseFunc
+	tell   func(text string)           // says what goes on
+	leave  func(code int, text string) // must not return to ordinary work
+}
+
+// watchSignals returns a context that the first signal cancels, with an interrupted as its cause. An end that takes a
+// moment is told of. The second signal, or too much time after the first, makes c leave. stop ends the watch and waits for
 // it. Signals stay caught after it: one that comes while the program leaves must not turn a complete run into a killed one.
-func watchSignals(ctx context.Context, leave func(code int, why string)) (watched context.Context, stop func()) {
+func watchSignals(ctx context.Context, c *console) (watched context.Context, stop func()) {
 	watched, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 2)
 	if ends := endSignals(); len(ends) > 0 { // Notify without a list would mean every signal
@@ -37,7 +48,7 @@ func watchSignals(ctx context.Context, leave func(code int, why string)) (watche
 	over, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		watch(signals, over, cancel, leave)
+		watch(signals, over, listener{cancel: cancel, tell: func(text string) { c.say("%s", text) }, leave: c.leave})
 	}()
 	return watched, func() {
 		close(over)
@@ -47,21 +58,29 @@ func watchSignals(ctx context.Context, leave func(code int, why string)) (watche
 }
 
 // watch is the life of a run as signals see it: nothing yet, ending, leaving.
-func watch(signals <-chan os.Signal, over <-chan struct{}, cancel context.CancelCauseFunc, leave func(int, string)) {
+func watch(signals <-chan os.Signal, over <-chan struct{}, l listener) {
 	var first interrupted
 	select {
 	case <-over:
 		return
 	case first.signal = <-signals:
-		cancel(first)
+		l.cancel(first)
 	}
-	patience := time.NewTimer(leaveAfter)
+	patience, notice := time.NewTimer(leaveAfter), time.NewTimer(tellAfter)
 	defer patience.Stop()
-	select {
-	case <-over:
-	case <-signals:
-		leave(first.code(), "interrupted twice: leaving at once")
-	case <-patience.C:
-		leave(first.code(), fmt.Sprintf("interrupted, and the storage has not answered for %v: leaving", leaveAfter))
+	defer notice.Stop()
+	for {
+		select {
+		case <-over:
+			return
+		case <-notice.C:
+			l.tell(fmt.Sprintf("%v: waiting for the storage; once more leaves at once", first))
+		case <-signals:
+			l.leave(first.code(), "interrupted twice: leaving at once")
+			return
+		case <-patience.C:
+			l.leave(first.code(), fmt.Sprintf("interrupted, and the storage has not answered for %v: leaving", leaveAfter))
+			return
+		}
 	}
 }

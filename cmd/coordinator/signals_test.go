@@ -18,18 +18,42 @@ type leaving struct {
 
 // watched runs watch until the script that it is given has ended, and returns who left and the cause of the cancellation.
 func watched(script func(signals chan<- os.Signal)) (left []leaving, cause error) {
+	left, _, cause = listened(script)
+	return left, cause
+}
+
+// listened is watched, and returns what was said too.
+func listened(script func(signals chan<- os.Signal)) (left []leaving, said []string, cause error) {
 	signals, over, done := make(chan os.Signal, 2), make(chan struct{}), make(chan struct{})
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	go func() {
 		defer close(done)
-		watch(signals, over, cancel, func(code int, why string) { left = append(left, leaving{code, why}) })
+		watch(signals, over, listener{
+			cancel: cancel,
+			tell:   func(text string) { said = append(said, text) },
+			leave:  func(code int, why string) { left = append(left, leaving{code, why}) },
+		})
 	}()
 	script(signals)
 	synctest.Wait()
 	close(over)
 	<-done
-	return left, context.Cause(ctx)
+	return left, said, context.Cause(ctx)
+}
+
+func TestSignalIsSaidToBeHeardWhenTheEndTakesAMoment(t *testing.T) {
+	for after, want := range map[time.Duration]int{tellAfter - time.Millisecond: 0, tellAfter: 1, leaveAfter - time.Millisecond: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			_, said, _ := listened(func(s chan<- os.Signal) {
+				s <- os.Interrupt
+				time.Sleep(after)
+			})
+			if len(said) != want {
+				t.Errorf("after %v: %q", after, said)
+			}
+		})
+	}
 }
 
 func TestFirstSignalCancelsWithItsExitCode(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 )
 
 // errTimeLimit is the cause of a context that --timelimit ended.
-var errTimeLimit = errors.New("the time limit passed")
+var errTimeLimit = errors.New("the time limit")
 
 // stream writes the bytes in order. It tells the same events and gives the same kind of report as a job with a file, but
 // nothing of it is durable.
@@ -98,7 +98,7 @@ func (j *job) streamFailure(ctx context.Context, accepted int64, err error) erro
 	name := j.target.title()
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errTimeLimit):
-		return &coordinator.Failure{Kind: coordinator.KindIncomplete, Op: "stream", Path: name, Extent: rest, Hint: "a longer --timelimit", Err: cause}
+		return &coordinator.Failure{Kind: coordinator.KindIncomplete, Op: "stream", Path: name, Extent: rest, Hint: "a longer --timelimit", Err: fmt.Errorf("%w of %v is over", cause, j.timeLimit)}
 	case cause != nil:
 		return cause
 	}

@@ -7,9 +7,16 @@ import (
 	"gigafizz/coordinator"
 )
 
-// summarize tells how it went: on standard output, unless that carries the bytes or a JSON document.
+// summarize tells how it went: on standard output, unless that carries the bytes or a JSON document. Of a run that was
+// not completed it tells how far it came, on standard error.
 func (j *job) summarize(r coordinator.Report) error {
-	if !r.Complete || j.quiet {
+	switch {
+	case j.quiet:
+		return nil
+	case !r.Complete:
+		for _, l := range j.reached(r) {
+			j.console.say("%s", l)
+		}
 		return nil
 	}
 	lines := summary(r)
@@ -22,25 +29,30 @@ func (j *job) summarize(r coordinator.Report) error {
 	return j.console.print(strings.Join(lines, "\n") + "\n")
 }
 
+// reached is how far a run came that was not completed.
+func (j *job) reached(r coordinator.Report) []string {
+	if r.AcceptedBytes == 0 {
+		return nil
+	}
+	accepted := digits(r.AcceptedBytes) + " bytes" + both(r.AcceptedBytes)
+	if whole := r.Parameters.SizeBytes; !r.Parameters.Endless && whole > 0 {
+		accepted += fmt.Sprintf(" of %s, %s", rounded(whole), percent(r.AcceptedBytes, whole))
+	}
+	return []string{fmt.Sprintf("%s: %s accepted in %s, at %s", title(r.Output), accepted, seconds(r.ElapsedSeconds), perSecond(r.AcceptedBytesPerSecond))}
+}
+
 // summary is a complete run in a few lines. What the kernel accepted and what is durable are never mixed up.
 func summary(r coordinator.Report) []string {
 	lines := []string{fmt.Sprintf("%s: %s bytes%s in %s, complete", title(r.Output), digits(r.FileBytes), both(r.FileBytes), seconds(r.ElapsedSeconds))}
 	if r.AcceptedBytesPerSecond > 0 {
 		lines = append(lines, "accepted at "+perSecond(r.AcceptedBytesPerSecond))
 	}
-	switch {
-	case r.Durable:
-		lines = append(lines, "durable at "+perSecond(r.DurableBytesPerSecond))
-		if !r.NameDurable {
-			lines = append(lines, "the name is not known to be durable: this file system cannot flush a directory")
-		}
-	case r.Parameters.Sink == coordinator.SinkPwrite || r.Parameters.Sink == coordinator.SinkMmap:
-		lines = append(lines, "durable: no, nothing was flushed (--sync=none); a power failure may take it")
-	default:
-		lines = append(lines, "durable: no, there is no file")
+	if r.Parameters.Sink == coordinator.SinkMemory && r.PrefaultSeconds > 0 {
+		lines = append(lines, "not in that rate: memory touched for the first time in "+seconds(r.PrefaultSeconds))
 	}
+	lines = append(lines, durability(r)...)
 	if r.VerifiedBytes > 0 {
-		lines = append(lines, fmt.Sprintf("verified %s bytes%s, %s", digits(r.VerifiedBytes), both(r.VerifiedBytes), r.VerifiedReadPath))
+		lines = append(lines, readBack(r))
 	}
 	for _, e := range r.Errors {
 		lines = append(lines, "survived: "+e.Message)
@@ -49,4 +61,65 @@ func summary(r coordinator.Report) []string {
 		lines = append(lines, fmt.Sprintf("written again after a failure: %s bytes%s", digits(r.RedoneBytes), both(r.RedoneBytes)))
 	}
 	return lines
+}
+
+// durability is what can be said of it; nothing where there is nothing to keep.
+func durability(r coordinator.Report) []string {
+	switch r.Parameters.Sink {
+	case coordinator.SinkNull, coordinator.SinkMemory:
+		return nil
+	case streamSink:
+		return []string{"durable: not claimed, a stream is not flushed"}
+	}
+	var lines []string
+	switch {
+	case r.FileBytes == 0: // nothing has no rate
+	case !r.Durable:
+		lines = append(lines, "durable: no, nothing was flushed (--sync=none); a power failure may take it")
+	default:
+		lines = append(lines, "durable at "+perSecond(r.DurableBytesPerSecond))
+	}
+	if r.Durable && !r.NameDurable {
+		lines = append(lines, "the name is not known to be durable: this file system cannot flush a directory")
+	}
+	return lines
+}
+
+// readBack says how much was read back, which way, and how fast.
+func readBack(r coordinator.Report) string {
+	line := fmt.Sprintf("read back %s of %s (%s, %s), %s", rounded(r.VerifiedBytes), rounded(r.FileBytes), percent(r.VerifiedBytes, r.FileBytes),
+		r.Parameters.Verify, readPath(r.VerifiedReadPath))
+	if r.VerifiedBytesPerSecond > 0 {
+		line += ", at " + perSecond(r.VerifiedBytesPerSecond)
+	}
+	return line
+}
+
+// readPath says in words where read bytes came from.
+func readPath(path string) string {
+	switch path {
+	case "direct", "dropped":
+		return "past the cache (" + path + ")"
+	case "client-uncached":
+		return "past the cache of this host (" + path + ")"
+	case "cached":
+		return "through the page cache"
+	case "memory":
+		return "from memory"
+	}
+	return path
+}
+
+// percent is a share in whole percent, rounded down, and with two digits where that would be none.
+func percent(part, whole int64) string {
+	if part <= 0 || whole <= 0 {
+		return "0 %"
+	}
+	switch share := 100 * (float64(min(part, whole)) / float64(whole)); {
+	case share >= 1:
+		return fmt.Sprintf("%d %%", int64(share))
+	case share >= 0.01:
+		return fmt.Sprintf("%.2g %%", share)
+	}
+	return "less than 0.01 %"
 }

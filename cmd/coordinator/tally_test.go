@@ -23,10 +23,10 @@ func TestTallyLineSaysHowFarHowFastAndHowLong(t *testing.T) {
 	}
 	ta.apply(at(1, coordinator.PhaseBegan{Phase: coordinator.PhaseWrite}))
 	var b tally
-	b.apply(at(0, coordinator.JobPlanned{SizeBytes: 58}))
+	b.apply(at(0, coordinator.JobPlanned{SizeBytes: 58, Sync: coordinator.SyncNone}))
 	b.apply(at(0, coordinator.PhaseBegan{Phase: coordinator.PhaseWrite}))
 	b.apply(at(0, coordinator.Progress{Accepted: 58}))
-	if got, want := b.line(0), "write: 58 B of 58 B (100 %), 0 B/s now, 0 B/s so far"; got != want {
+	if got, want := b.line(0), "write: 58 B of 58 B (100 %), 0 B/s now"; got != want {
 		t.Errorf("B28, in no time: got %q, want %q", got, want)
 	}
 	for s := 2; s <= 5; s++ { // one gigabyte a second, then a wall
@@ -35,11 +35,17 @@ func TestTallyLineSaysHowFarHowFastAndHowLong(t *testing.T) {
 	for s := 6; s <= 13; s++ {
 		ta.apply(at(float64(s), coordinator.Progress{Accepted: 1e8}))
 	}
-	if got, want := ta.line(13*time.Second), "write: 4.8 GB of 10 GB (48 %), 100 MB/s now, 400 MB/s so far, 52s left"; got != want {
+	if got, want := ta.line(13*time.Second), "write: 4.8 GB of 10 GB (48 %), 100 MB/s now, 52s left, 400 MB/s so far"; got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
+	if got, want := ta.fit(13*time.Second, 60), "write: 4.8 GB of 10 GB (48 %), 100 MB/s now, 52s left"; got != want {
+		t.Errorf("in 60 columns: got  %q\nwant %q", got, want)
+	}
+	if got, want := ta.line(20*time.Second), "write: 4.8 GB of 10 GB (48 %), 0 B/s now, stalled for 7s, 253 MB/s so far"; got != want {
+		t.Errorf("while nothing moves: got  %q\nwant %q", got, want)
+	}
 	ta.apply(at(14, coordinator.PhaseBegan{Phase: coordinator.PhaseFlush}))
-	if got := ta.line(15 * time.Second); got != "flush: 4.8 GB accepted" {
+	if got := ta.line(15 * time.Second); got != "flush: 4.8 GB accepted, for 1s" {
 		t.Errorf("while flushing: %q", got)
 	}
 	ta.apply(at(16, coordinator.PhaseBegan{Phase: coordinator.PhaseVerify}))
@@ -82,12 +88,13 @@ func TestB28SummaryOfNothingHasNoNumberThatIsNone(t *testing.T) {
 func TestSummaryTellsAcceptedFromDurable(t *testing.T) {
 	r := coordinator.Report{
 		Complete: true, Output: "fizz.txt", FileBytes: 7874074073, AcceptedBytes: 7874074073, ElapsedSeconds: 4,
-		AcceptedBytesPerSecond: 3.2e9, Durable: true, NameDurable: true, DurableBytesPerSecond: 1.6e9, VerifiedBytes: 64 << 20, VerifiedReadPath: "direct",
+		AcceptedBytesPerSecond: 3.2e9, Durable: true, NameDurable: true, DurableBytesPerSecond: 1.6e9, VerifiedBytes: 64 << 20, VerifiedReadPath: "direct", VerifiedBytesPerSecond: 950e6,
+		Parameters: coordinator.Parameters{Verify: coordinator.VerifySample},
 	}
 	want := `fizz.txt: 7,874,074,073 bytes (7.9 GB, 7.3 GiB) in 4 s, complete
-accepted at 3.2 GB/s (2.98 GiB/s)
-durable at 1.6 GB/s (1.49 GiB/s)
-verified 67,108,864 bytes (67 MB, 64 MiB), direct`
+accepted at 3.20 GB/s (2.98 GiB/s)
+durable at 1.60 GB/s (1.49 GiB/s)
+read back 67 MB of 7.9 GB (0.85 %, sample), past the cache (direct), at 950 MB/s (906 MiB/s)`
 	if got := strings.Join(summary(r), "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -95,4 +102,69 @@ verified 67,108,864 bytes (67 MB, 64 MiB), direct`
 	if got := strings.Join(summary(r), "\n"); !strings.Contains(got, "durable: no") || strings.Contains(got, "durable at") {
 		t.Errorf("without a flush:\n%s", got)
 	}
+}
+
+func TestSummaryClaimsNothingOfWhatCannotBeDurable(t *testing.T) {
+	for sink, want := range map[coordinator.Sink]string{
+		streamSink: "durable: not claimed, a stream is not flushed", coordinator.SinkNull: "", coordinator.SinkMemory: "",
+	} {
+		r := coordinator.Report{Complete: true, FileBytes: 9, Parameters: coordinator.Parameters{Sink: sink}}
+		if got := strings.Join(durability(r), "\n"); got != want {
+			t.Errorf("%s: %q, want %q", sink, got, want)
+		}
+	}
+}
+
+func TestTallyTellsAcceptedFromDurableAtTheEndOfTheWriting(t *testing.T) {
+	var ta tally
+	ta.apply(at(0, coordinator.JobPlanned{SizeBytes: 10e6, Sync: coordinator.SyncBatch}))
+	ta.apply(at(0, coordinator.PhaseBegan{Phase: coordinator.PhaseWrite}))
+	ta.apply(at(1, coordinator.Progress{Accepted: 10e6}))
+	ta.apply(at(2, coordinator.BatchDurable{Bytes: 4e6}))
+	if got, want := ta.line(9*time.Second), "write: 10 MB accepted, 4.0 MB durable"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestTallyWithoutAnEndHasNoWholeAndNoTimeLeft(t *testing.T) {
+	ta := tally{endless: true}
+	ta.apply(at(0, coordinator.JobPlanned{SizeBytes: 1 << 62, Sync: coordinator.SyncNone}))
+	ta.apply(at(0, coordinator.PhaseBegan{Phase: coordinator.PhaseWrite}))
+	ta.apply(at(1, coordinator.Progress{Accepted: 1e6}))
+	if got, want := ta.line(time.Second), "write: 1.0 MB, 1.00 MB/s now"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestPresentRateIsThatOfTheLastTwoSeconds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		began := time.Duration(rapid.Int64Range(0, 1e10).Draw(t, "began"))
+		w := window{began: began}
+		type event struct {
+			at    time.Duration
+			bytes int64
+		}
+		var events []event
+		now, total := began, int64(0)
+		for range rapid.IntRange(0, 60).Draw(t, "events") {
+			now += time.Duration(rapid.Int64Range(1, 1e9).Draw(t, "step"))
+			total += rapid.Int64Range(1, 1000).Draw(t, "bytes")
+			events = append(events, event{now, total})
+			w.note(now, total)
+		}
+		now += time.Duration(rapid.Int64Range(1, 5e9).Draw(t, "wait"))
+		from := max(began, (now-windowLength)/windowSlot*windowSlot)
+		by := int64(0)
+		for _, e := range events {
+			if e.at <= from {
+				by = e.bytes
+			}
+		}
+		if got, want := w.rate(now, total), float64(total-by)/(now-from).Seconds(); got != want {
+			t.Fatalf("%v, want %v", got, want)
+		}
+		if len(w.slots) > int(windowLength/windowSlot)+3 {
+			t.Fatalf("%d slots are kept", len(w.slots))
+		}
+	})
 }

@@ -89,6 +89,9 @@ func (t target) classify(info fs.FileInfo, link bool) (target, error) {
 		if err != nil {
 			real = "the file itself"
 		}
+		if ours, err := os.Stdout.Stat(); err == nil && os.SameFile(info, ours) {
+			real = "- for standard output, which is that file"
+		}
 		return refuse("--out="+real, "it is a symbolic link to a file that exists")
 	}
 	t.file = true
@@ -114,7 +117,7 @@ func checkDirectory(out string) error {
 func openFailure(op, path string, err error) error {
 	f := &coordinator.Failure{Op: op, Path: path, Err: cause(err), Errno: errnoName(err)}
 	if errors.Is(err, fs.ErrPermission) {
-		f.Hint = "ls -ld " + filepath.Dir(path)
+		f.Hint = "choose a place that you may enter and write in; whose this one is: ls -ld " + filepath.Dir(path)
 	}
 	return f
 }

@@ -59,7 +59,7 @@ func traceBody(body coordinator.Body) map[string]any {
 	switch b := body.(type) {
 	case coordinator.JobPlanned:
 		return map[string]any{
-			"job": b.JobID, "target": b.Target, "size_bytes": b.SizeBytes, "sink": b.Sink, "sink_reason": b.SinkReason, "grain_bytes": b.GrainBytes,
+			"job": b.JobID, "target": b.Target, "size_bytes": b.SizeBytes, "sink": b.Sink, "sink_reason": b.SinkReason, "weaker_here": b.Weaker, "grain_bytes": b.GrainBytes,
 			"extent_bytes": b.ExtentBytes, "extents": b.Extents, "sync": b.Sync, "verify": b.Verify, "lease_seconds": b.Lease.Seconds(), "file_system": b.FileSystem,
 		}
 	case coordinator.WorkerReady:
@@ -98,14 +98,22 @@ func traceBody(body coordinator.Body) map[string]any {
 	return map[string]any{}
 }
 
-func traceExtent(e layout.Extent) [2]int64 { return [2]int64{e.Off, e.Len} }
+// tracedExtent is an extent as every document of this program has it.
+type tracedExtent struct {
+	OffsetBytes int64 `json:"offset_bytes"`
+	LengthBytes int64 `json:"length_bytes"`
+}
 
-func traceExtents(es []layout.Extent) [][2]int64 {
-	pairs := make([][2]int64, 0, len(es))
+func traceExtent(e layout.Extent) tracedExtent {
+	return tracedExtent{OffsetBytes: e.Off, LengthBytes: e.Len}
+}
+
+func traceExtents(es []layout.Extent) []tracedExtent {
+	traced := make([]tracedExtent, 0, len(es))
 	for _, e := range es {
-		pairs = append(pairs, traceExtent(e))
+		traced = append(traced, traceExtent(e))
 	}
-	return pairs
+	return traced
 }
 
 // text is an error's message, or nothing.

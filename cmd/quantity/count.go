@@ -3,7 +3,6 @@ package quantity
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 )
 
@@ -17,7 +16,7 @@ func ParseCount(text string) (Count, error) {
 	case errors.Is(err, errForm), rest != "":
 		return 0, fmt.Errorf("%q is not a count: write a whole number, such as 1000000, 1_000_000 or 1e6", text)
 	case err != nil:
-		return 0, fmt.Errorf("%q is over the limit of %d", text, int64(math.MaxInt64))
+		return 0, &LimitError{Text: text}
 	}
 	return Count(value), nil
 }

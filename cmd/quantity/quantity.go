@@ -13,6 +13,7 @@ package quantity
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -22,6 +23,17 @@ var (
 	errForm  = errors.New("not a whole number")
 	errLimit = errors.New("over the limit")
 )
+
+// LimitError says that a number is in the right form, and too large for anything.
+type LimitError struct {
+	Text string // as it was written
+	Unit string // with a space before it, or empty
+}
+
+// Error shows the limit.
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("%q is over the limit of %d%s", e.Text, int64(math.MaxInt64), e.Unit)
+}
 
 // number reads a Number from the beginning of text and returns what follows it. The error is errForm or errLimit; with
 // errLimit the rest is valid too, so that a caller can tell a text that is too large from one that is not a number.

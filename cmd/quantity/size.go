@@ -3,7 +3,6 @@ package quantity
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 )
@@ -25,7 +24,7 @@ func ParseSize(text string) (Size, error) {
 	case errors.Is(err, errForm), !known:
 		return 0, fmt.Errorf("%q is not a size: write a whole number of bytes, or one with a unit, such as 1048576, 1e6, 64MiB or 64m (64 x 2^20), 64MB (64 x 10^6)", text)
 	case err != nil:
-		return 0, fmt.Errorf("%q is over the limit of %d bytes", text, int64(math.MaxInt64))
+		return 0, &LimitError{Text: text, Unit: " bytes"}
 	}
 	return Size(value), nil
 }
