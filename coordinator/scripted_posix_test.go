@@ -113,7 +113,7 @@ func (s *scripted) Write(req *gigafizzv1.WriteRequest, stream grpc.ServerStreami
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(filepath.Join(s.dir, req.GetJob().GetTarget().GetName()), os.O_WRONLY, 0)
+	f, err := os.OpenFile(filepath.Join(s.dir, string(req.GetJob().GetTarget().GetName())), os.O_WRONLY, 0)
 	if err != nil {
 		return status.Error(codes.FailedPrecondition, err.Error())
 	}
@@ -181,7 +181,7 @@ func (s *scripted) Verify(req *gigafizzv1.VerifyRequest, stream grpc.ServerStrea
 	if err != nil {
 		return err
 	}
-	f, err := os.Open(filepath.Join(s.dir, req.GetJob().GetTarget().GetName()))
+	f, err := os.Open(filepath.Join(s.dir, string(req.GetJob().GetTarget().GetName())))
 	if err != nil {
 		return err
 	}

@@ -99,7 +99,7 @@ func (j wireJob) proto() *gigafizzv1.Job {
 		JobId:  j.id[:],
 		Epoch:  j.epoch,
 		Layout: layoutToWire(j.layout),
-		Target: &gigafizzv1.Target{Sink: sinkToWire(j.sink), Root: j.root, Name: j.name, Sharing: sharingToWire(j.among)},
+		Target: &gigafizzv1.Target{Sink: sinkToWire(j.sink), Root: j.root, Name: []byte(j.name), Sharing: sharingToWire(j.among)},
 	}
 }
 

@@ -244,7 +244,7 @@ func TestAnotherContentOrTargetIsAnotherJob(t *testing.T) {
 	_, err := r.write(writeRequest(other, layout.Extent{Len: 1}))
 	wantCode(t, err, codes.FailedPrecondition)
 	renamed := proto.CloneOf(j)
-	renamed.Target.Name = "other"
+	renamed.Target.Name = []byte("other")
 	_, err = r.write(writeRequest(renamed, layout.Extent{Len: 1}))
 	wantCode(t, err, codes.FailedPrecondition)
 }
@@ -268,7 +268,7 @@ func TestReleaseEndsWritersAndWaitsForThem(t *testing.T) {
 	// The write of a released job is refused, so release has begun once this one is.
 	for {
 		late := proto.CloneOf(m)
-		late.Job.Target.Name = "other" // fails in any case, and opens nothing
+		late.Job.Target.Name = []byte("other") // fails in any case, and opens nothing
 		if _, err := r.write(late); wantCode(t, err, codes.FailedPrecondition).Message == errReleased.Error() {
 			break
 		}

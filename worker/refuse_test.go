@@ -2,6 +2,7 @@ package worker
 
 import (
 	"bytes"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -29,7 +30,9 @@ func TestHostileRequestsAreRefusedBeforeAnythingIsOpened(t *testing.T) {
 			m.Assignments[0].Extent = &pb.Extent{OffsetBytes: off, LengthBytes: lenBytes}
 		}
 	}
-	name := func(s string) func(*pb.WriteRequest) { return func(m *pb.WriteRequest) { m.Job.Target.Name = s } }
+	name := func(s string) func(*pb.WriteRequest) {
+		return func(m *pb.WriteRequest) { m.Job.Target.Name = []byte(s) }
+	}
 	for _, test := range []struct {
 		name   string
 		change func(*pb.WriteRequest)
@@ -130,7 +133,7 @@ func TestWhatIsNoJobsFileIsRefused(t *testing.T) {
 		if err := make(); err != nil {
 			t.Fatal(err)
 		}
-		j.Target.Name = name
+		j.Target.Name = []byte(name)
 		_, err := r.write(writeRequest(j, layout.Extent{Len: l.Size()}))
 		if f := wantCode(t, err, codes.FailedPrecondition); f.Path != "out/"+name || f.Operation != "open" {
 			t.Errorf("%s: failure %v: want operation and path", name, f)
@@ -180,13 +183,77 @@ func TestOtherRequestsAreCheckedToo(t *testing.T) {
 	}
 }
 
+func TestEverythingThatALayoutMayBeFitsIntoARequest(t *testing.T) {
+	r := startRig(t, nil)
+	s := layout.Spec{Kind: layout.KindRules, N: 200}
+	for i := range int64(layout.MaxRules) {
+		divisor := int64(math.MaxInt64) - i // of ten bytes, and it divides nothing here
+		if i < 3 {
+			divisor = i + 2
+		}
+		s.Rules = append(s.Rules, layout.Rule{Divisor: divisor, Word: strings.Repeat("w", layout.MaxWordBytes)})
+	}
+	l := compiled(t, s)
+	j := jobFor(l, pb.Sink_SINK_PWRITE)
+	j.Target.Name = []byte(strings.Repeat(strings.Repeat("d", 199)+"/", 10) + "part")
+	path := filepath.Join(r.dir, string(j.Target.Name))
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, make([]byte, l.Size()), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	extents := cut(l, l.Size()/(assignmentsMax-1))
+	if len(extents) != assignmentsMax {
+		t.Fatalf("%d extents, want the most that a request takes", len(extents))
+	}
+	m := writeRequest(j, extents...)
+	for _, a := range m.Assignments {
+		a.Attempt = math.MaxUint32
+	}
+	if got := r.mustWrite(m); len(got.receipts) != len(extents) {
+		t.Errorf("%d receipts of %d", len(got.receipts), len(extents))
+	}
+	wantFile(t, path, l)
+	for len(extents) < verifiedMax {
+		extents = append(extents, layout.Extent{Off: l.Size() - 1, Len: 1})
+	}
+	if got, err := r.verify(verifyRequest(j, pb.ReadPath_READ_PATH_CACHED, extents...)); err != nil || len(got.bad) > 0 {
+		t.Errorf("verified: %v, %v", got.bad, err)
+	}
+}
+
+func TestTheLargestRequestsAreWithinTheMessageLimit(t *testing.T) {
+	rules := &pb.RuleContent{RecordCount: math.MaxInt64}
+	for range layout.MaxRules {
+		rules.Rules = append(rules.Rules, &pb.Rule{Divisor: math.MaxInt64, Word: strings.Repeat("w", layout.MaxWordBytes)})
+	}
+	j := &pb.Job{
+		JobId:  make([]byte, 16),
+		Epoch:  math.MaxUint64,
+		Layout: &pb.Layout{Content: &pb.Layout_Rules{Rules: rules}, SizeBytes: math.MaxInt64, GeneratorVersion: math.MaxUint32},
+		Target: &pb.Target{Sink: 6, Root: strings.Repeat("r", rootNameMax), Name: make([]byte, targetNameMax), Sharing: 2},
+	}
+	e := &pb.Extent{OffsetBytes: math.MaxInt64, LengthBytes: math.MaxInt64}
+	write := &pb.WriteRequest{Job: j, LeaseMs: math.MaxInt64, ProgressIntervalMs: math.MaxInt64}
+	for range assignmentsMax {
+		write.Assignments = append(write.Assignments, &pb.Assignment{Extent: e, Attempt: math.MaxUint32})
+	}
+	verify := &pb.VerifyRequest{Job: j, ReadPath: 2, ProgressIntervalMs: math.MaxInt64}
+	for range verifiedMax {
+		verify.Extents = append(verify.Extents, e)
+	}
+	for _, m := range []proto.Message{write, verify} {
+		if n := proto.Size(m); n > 368_000 || n > requestBytesMax {
+			t.Errorf("%T: %d bytes, want no more than was calculated and is accepted", m, n)
+		}
+	}
+}
+
 func TestRequestsBeyondTheMessageLimitAreRefused(t *testing.T) {
 	r := startRig(t, nil)
 	j, l := r.job(pb.Sink_SINK_NULL, 1000)
-	j.Layout.GetRules().Rules[0].Word = strings.Repeat("Fizz", 20_000) // refused by the layout, too, if it gets there
+	j.Layout.GetRules().Rules[0].Word = strings.Repeat("Fizz", 150_000) // refused by the layout, too, if it gets there
 	_, err := r.write(writeRequest(j, layout.Extent{Len: l.Size()}))
 	if status.Code(err) != codes.ResourceExhausted || len(status.Convert(err).Details()) > 0 {
-		t.Errorf("80 kB of a word: got %v, want a refusal by the transport", err)
+		t.Errorf("600 kB of a word: got %v, want a refusal by the transport", err)
 	}
 }
 

@@ -69,36 +69,44 @@ func (r *rootDir) open(name string, flags int, sizeBytes int64) (*os.File, fs.Fi
 	if err != nil {
 		return nil, nil, err
 	}
-	info, err := f.Stat()
-	if err == nil {
-		err = checkTarget(f, info, sizeBytes)
-	}
+	info, err := checkTarget(f, name, sizeBytes)
 	if err != nil {
-		return nil, nil, &rootError{name, errors.Join(err, f.Close())}
+		return nil, nil, errors.Join(err, f.Close())
 	}
 	return f, info, nil
 }
 
 // cleanName says whether a name is a slash-separated relative path in its shortest form, and no device of this system.
+// Names are bytes: not every file system asks for UTF-8.
 func cleanName(name string) bool {
-	return name != "." && fs.ValidPath(name) && !strings.ContainsRune(name, 0) && filepath.IsLocal(filepath.FromSlash(name))
+	for element := range strings.SplitSeq(name, "/") {
+		if element == "" || element == "." || element == ".." {
+			return false
+		}
+	}
+	return strings.IndexByte(name, 0) < 0 && filepath.IsLocal(filepath.FromSlash(name))
 }
 
-func checkTarget(f *os.File, info fs.FileInfo, sizeBytes int64) error {
+// checkTarget looks at a file that was opened. That it cannot be looked at says nothing of what it is.
+func checkTarget(f *os.File, name string, sizeBytes int64) (fs.FileInfo, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, unnamed("stat", name, err)
+	}
 	if !info.Mode().IsRegular() {
-		return errNotRegular
+		return nil, &rootError{name, errNotRegular}
 	}
 	links, err := linkCount(f, info)
 	if err != nil {
-		return fmt.Errorf("count its names: %w", err)
+		return nil, unnamed("stat", name, err)
 	}
 	if links != 1 {
-		return errManyNames
+		return nil, &rootError{name, errManyNames}
 	}
 	if sizeBytes != anySize && info.Size() != sizeBytes {
-		return fmt.Errorf("%w: it has %d bytes, not %d", errSize, info.Size(), sizeBytes)
+		return nil, &rootError{name, fmt.Errorf("%w: it has %d bytes, not %d", errSize, info.Size(), sizeBytes)}
 	}
-	return nil
+	return info, nil
 }
 
 // openThrough opens by os.Root, which alone does not leave the root but follows links within it and opens whatever it
@@ -145,10 +153,15 @@ func (r *rootDir) refused(name string, err error) error {
 	if reason := reasonOf(err); reason != nil {
 		return &rootError{name, reason}
 	}
+	return unnamed("open", name, err)
+}
+
+// unnamed is an error of the system with the name beneath the root instead of a path, which is that of the root or none.
+func unnamed(op, name string, err error) error {
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
-		err = path.Err // without the path, which is that of the root or none
+		err = path.Err
 	}
-	return &fs.PathError{Op: "open", Path: name, Err: err}
+	return &fs.PathError{Op: op, Path: name, Err: err}
 }
 
 // Close closes the directory. Files that were opened beneath it stay open.

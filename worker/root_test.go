@@ -9,9 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
+	"google.golang.org/grpc/codes"
 )
 
 // A tree with everything that a hostile coordinator may name, and the error that each has to end in.
@@ -107,12 +109,8 @@ func TestOpenBeneathARootWithoutOpenat2(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		info, err := f.Stat()
-		if err == nil {
-			err = checkTarget(f, info, targetBytes)
-		}
-		if err != nil {
-			return nil, &rootError{name, errors.Join(err, f.Close())}
+		if _, err := checkTarget(f, name, targetBytes); err != nil {
+			return nil, errors.Join(err, f.Close())
 		}
 		return f, nil
 	}
@@ -143,6 +141,26 @@ func checkOpen(t *testing.T, open func(name string) (*os.File, error), name stri
 	}
 	if err := f.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestAFileThatCannotBeLookedAtIsNotCalledTheWrongOne(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "part"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = checkTarget(f, "part", 0)
+	var refused *rootError
+	if err == nil || errors.As(err, &refused) {
+		t.Errorf("stat of what is no file any more: %#v", err)
+	}
+	for _, errno := range []syscall.Errno{syscall.EIO, syscall.ESTALE} {
+		if code := codeOf(unnamed("stat", "part", &fs.PathError{Op: "stat", Path: "/out/part", Err: errno})); code != codes.DataLoss {
+			t.Errorf("%v of stat: %v, want that another attempt is worth it", errno, code)
+		}
 	}
 }
 

@@ -11,13 +11,18 @@ import (
 	pb "gigafizz/proto/gigafizz/v1"
 )
 
+// requestBytesMax is the largest request. It covers what a layout may be and what a request may ask for: 64 words of 4,096
+// bytes are 262,144, with their divisors 264,000; 64 assignments of at most 40 bytes are 2,560, or 4,096 extents of at
+// most 24 bytes to verify 98,304; a name is 4,095, and everything else less than 1,000. Together 368,000.
+const requestBytesMax = 512 << 10
+
 // ServerOptions are what every gRPC server that carries the service must use. A worker moves ranges and not data, so
 // its messages are small; and a coordinator that is gone must be noticed by the transport too, since a half-open
 // connection otherwise lasts a quarter of an hour (grpc/grpc-go#7542). Streams are bounded generously, as a flush must
 // not have to wait until one of a large machine's writes ends; a worker counts its writes itself.
 func ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
-		grpc.MaxRecvMsgSize(64 << 10),
+		grpc.MaxRecvMsgSize(requestBytesMax),
 		grpc.MaxConcurrentStreams(1024),
 		grpc.MaxHeaderListSize(16 << 10),
 		grpc.ConnectionTimeout(10 * time.Second),

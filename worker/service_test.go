@@ -90,8 +90,8 @@ func (r *rig) job(sink pb.Sink, n int64) (*pb.Job, *layout.Layout) {
 	r.t.Helper()
 	l := compiled(r.t, fizz(n))
 	j := jobFor(l, sink)
-	if j.Target.Name != "" {
-		path := filepath.Join(r.dir, j.Target.Name)
+	if len(j.Target.Name) > 0 {
+		path := filepath.Join(r.dir, string(j.Target.Name))
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			r.t.Fatal(err)
 		}
@@ -103,9 +103,9 @@ func (r *rig) job(sink pb.Sink, n int64) (*pb.Job, *layout.Layout) {
 }
 
 func jobFor(l *layout.Layout, sink pb.Sink) *pb.Job {
-	target := &pb.Target{Sink: sink, Root: "out", Name: "part", Sharing: pb.Sharing_SHARING_ONE_MOUNT}
+	target := &pb.Target{Sink: sink, Root: "out", Name: []byte("part"), Sharing: pb.Sharing_SHARING_ONE_MOUNT}
 	if sink == pb.Sink_SINK_NULL || sink == pb.Sink_SINK_MEMORY {
-		target.Root, target.Name = "", ""
+		target.Root, target.Name = "", nil
 	}
 	rules := &pb.RuleContent{RecordCount: l.Spec().N}
 	for _, r := range l.Spec().Rules {
@@ -269,7 +269,7 @@ func TestAJobIsWrittenFlushedAndReleased(t *testing.T) {
 			if n, err := r.release(j); n != 1 || err != nil {
 				t.Errorf("release: %d, %v; want 1 handle", n, err)
 			}
-			if j.Target.Name != "" {
+			if len(j.Target.Name) > 0 {
 				wantFile(t, filepath.Join(r.dir, "part"), l)
 			}
 		})

@@ -168,7 +168,7 @@ func decodeSpec(m *pb.Layout) (layout.Spec, error) {
 }
 
 func (w *Worker) decodeTarget(m *pb.Target) (destination, error) {
-	d := destination{root: m.GetRoot(), name: m.GetName()}
+	d := destination{root: m.GetRoot(), name: string(m.GetName())}
 	var err error
 	if d.kind, err = decodeSink(m.GetSink()); err != nil {
 		return d, err

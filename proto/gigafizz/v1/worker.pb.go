@@ -547,8 +547,9 @@ type Target struct {
 	Sink Sink `protobuf:"varint,1,opt,name=sink,proto3,enum=gigafizz.v1.Sink" json:"sink,omitempty"`
 	// The name of the worker's root directory that holds the file; empty for null and memory.
 	Root string `protobuf:"bytes,2,opt,name=root,proto3" json:"root,omitempty"`
-	// The staging file, a clean relative path beneath the root; empty for null and memory.
-	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// The staging file, a clean relative path beneath the root; empty for null and memory. Names are bytes: they need not
+	// be UTF-8.
+	Name []byte `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	// Whether writers on more than one mount may write this file.
 	Sharing       Sharing `protobuf:"varint,4,opt,name=sharing,proto3,enum=gigafizz.v1.Sharing" json:"sharing,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -599,11 +600,11 @@ func (x *Target) GetRoot() string {
 	return ""
 }
 
-func (x *Target) GetName() string {
+func (x *Target) GetName() []byte {
 	if x != nil {
 		return x.Name
 	}
-	return ""
+	return nil
 }
 
 func (x *Target) GetSharing() Sharing {
@@ -1144,7 +1145,7 @@ type isWriteResponse_Event interface {
 }
 
 type WriteResponse_Handle struct {
-	// Comes first, once.
+	// Comes once, as soon as the target is open, which may take its time.
 	Handle *Handle `protobuf:"bytes,1,opt,name=handle,proto3,oneof"`
 }
 
@@ -2375,7 +2376,7 @@ const file_gigafizz_v1_worker_proto_rawDesc = "" +
 	"\x06Target\x12%\n" +
 	"\x04sink\x18\x01 \x01(\x0e2\x11.gigafizz.v1.SinkR\x04sink\x12\x12\n" +
 	"\x04root\x18\x02 \x01(\tR\x04root\x12\x12\n" +
-	"\x04name\x18\x03 \x01(\tR\x04name\x12.\n" +
+	"\x04name\x18\x03 \x01(\fR\x04name\x12.\n" +
 	"\asharing\x18\x04 \x01(\x0e2\x14.gigafizz.v1.SharingR\asharing\"\x8c\x01\n" +
 	"\x03Job\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\fR\x05jobId\x12\x14\n" +
