@@ -1,10 +1,17 @@
 package worker
 
 import (
+	"errors"
 	"os"
 	"runtime"
 	"runtime/debug"
 	"unsafe"
+)
+
+// The causes of a fault in a mapping.
+var (
+	errTruncated = errors.New("the file was truncated by someone else")
+	errUnbacked  = errors.New("no space or I/O error behind the mapping")
 )
 
 // storeGuarded copies src to dst, a window of a mapping of the same length, and returns how many bytes of it are

@@ -3,7 +3,7 @@ package worker
 import (
 	"context"
 	"crypto/rand"
-	"errors"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -106,6 +106,9 @@ func (s *session) find(id handleID) (*handle, error) {
 	defer s.jobs.mu.Unlock()
 	h := s.job.current
 	if h == nil || (id != handleID{} && h.id != id) || s.epoch != s.job.epoch {
+		if s.job.closeErr != nil {
+			return nil, fmt.Errorf("%w; and when it was closed: %w", errUnknownHandle, s.job.closeErr)
+		}
 		return nil, errUnknownHandle
 	}
 	select {
@@ -157,7 +160,8 @@ func (h *handle) letGo() {
 }
 
 // close closes the sink. Nobody holds the handle, so nothing stores through it. Its error goes to who released the job
-// or closes the worker. If that is nobody, the coordinator is silent or superseded, and was promised nothing more.
+// or closes the worker. If that is nobody now, it waits for the next who asks for this handle or releases the job: what was
+// flushed before may be in doubt by it, where a file system tells some errors only now.
 func (h *handle) close() {
 	var err error
 	if h.target.sink != nil {
@@ -175,7 +179,9 @@ func (h *handle) close() {
 	}
 	if h.job.released {
 		h.job.closed++
-		h.job.closeErr = errors.Join(h.job.closeErr, err)
+	}
+	if h.job.closeErr == nil { // one is enough to doubt
+		h.job.closeErr = err
 	}
 	h.job.checkQuiet()
 }

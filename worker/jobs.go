@@ -52,7 +52,7 @@ type job struct {
 	round    *roundFlush          // that the verifications of this epoch begin with; nil before the first, and after a write
 	quiet    chan struct{}        // closed when nothing of a released job can change a byte any more
 	closed   int                  // handles closed by the release
-	closeErr error                // of them
+	closeErr error                // of them, and of those that were closed before and that nobody was told of
 }
 
 // duty is what a session is there for.
@@ -80,13 +80,13 @@ type session struct {
 func (j *jobs) admit(ctx context.Context, id jobID, epoch uint64, d duty) (context.Context, *session, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	k, err := j.enter(id, epoch)
-	if err != nil {
+	if err := j.mayEnter(id, epoch); err != nil {
 		return nil, nil, err
 	}
-	if err := j.occupy(d); err != nil {
+	if err := j.occupy(d, j.known[id], epoch); err != nil {
 		return nil, nil, err
 	}
+	k := j.enter(id, epoch)
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := &session{jobs: j, job: k, duty: d, epoch: epoch, cancel: cancel}
 	k.sessions[s] = struct{}{}
@@ -98,16 +98,32 @@ func (j *jobs) admit(ctx context.Context, id jobID, epoch uint64, d duty) (conte
 	return ctx, s, nil
 }
 
-// enter finds or makes the job of a request and applies the rule of epochs: a lower one than was seen is refused, a
-// higher one ends whatever the lower ones were doing.
-func (j *jobs) enter(id jobID, epoch uint64) (*job, error) {
+// mayEnter looks whether a request may work on its job, and changes nothing: a request that is refused has no effects. An
+// epoch lower than was seen is refused.
+func (j *jobs) mayEnter(id jobID, epoch uint64) error {
 	if j.draining {
-		return nil, errDraining
+		return errDraining
 	}
 	k := j.known[id]
+	if k == nil && len(j.known) >= jobsMax {
+		if _, found := j.idlest(); !found {
+			return exhausted("more than %d jobs", jobsMax)
+		}
+	}
+	if k != nil && epoch < k.epoch {
+		return mismatch("epoch %d is over: epoch %d has been seen", epoch, k.epoch)
+	}
+	return nil
+}
+
+// enter finds or makes the job of a request that may enter. A higher epoch than was seen ends whatever the lower ones were
+// doing.
+func (j *jobs) enter(id jobID, epoch uint64) *job {
+	k := j.known[id]
 	if k == nil {
-		if len(j.known) >= jobsMax && !j.forgetOne() {
-			return nil, exhausted("more than %d jobs", jobsMax)
+		if len(j.known) >= jobsMax {
+			oldest, _ := j.idlest()
+			delete(j.known, oldest)
 		}
 		k = &job{epoch: epoch, sessions: make(map[*session]struct{}), handles: make(map[*handle]struct{})}
 		if j.known == nil {
@@ -117,37 +133,44 @@ func (j *jobs) enter(id jobID, epoch uint64) (*job, error) {
 	}
 	j.admitted++
 	k.admitted = j.admitted
-	if epoch < k.epoch {
-		return nil, mismatch("epoch %d is over: epoch %d has been seen", epoch, k.epoch)
-	}
 	if epoch > k.epoch {
 		j.end(k, errSuperseded)
 		k.tellQuiet()
-		k.epoch, k.released, k.round, k.quiet, k.closed, k.closeErr = epoch, false, nil, nil, 0, nil
+		if k.released {
+			k.closeErr = nil // it was told
+		}
+		k.epoch, k.released, k.round, k.quiet, k.closed = epoch, false, nil, nil, 0
 	}
-	return k, nil
+	return k
 }
 
-// forgetOne makes room by giving up what is known of the job that was idle longest.
-func (j *jobs) forgetOne() bool {
-	var oldest jobID
-	var found *job
+// idlest is the job that was idle longest of those that nothing of this process works on.
+func (j *jobs) idlest() (oldest jobID, found bool) {
+	var least uint64
 	for id, k := range j.known {
-		if len(k.sessions) == 0 && len(k.handles) == 0 && (found == nil || k.admitted < found.admitted) {
-			oldest, found = id, k
+		if len(k.sessions) == 0 && len(k.handles) == 0 && (!found || k.admitted < least) {
+			oldest, least, found = id, k.admitted, true
 		}
 	}
-	delete(j.known, oldest)
-	return found != nil
+	return oldest, found
 }
 
-// occupy takes a place for a duty that keeps a disk busy.
-func (j *jobs) occupy(d duty) error {
+// occupy takes a place for a duty that keeps a disk busy. What a higher epoch is about to end is not in its way, or it
+// could not end it.
+func (j *jobs) occupy(d duty, k *job, epoch uint64) error {
 	places := j.places(d)
 	if places == nil {
 		return nil
 	}
-	if *places >= j.busyMax {
+	busy := *places
+	if k != nil && epoch > k.epoch {
+		for s := range k.sessions {
+			if s.duty == d && s.epoch == k.epoch {
+				busy--
+			}
+		}
+	}
+	if busy >= j.busyMax {
 		return exhausted("this worker is at its limit of %d at the same time", j.busyMax)
 	}
 	*places++
@@ -258,10 +281,10 @@ func (j *jobs) release(ctx context.Context, id jobID, epoch uint64) (int, error)
 func (j *jobs) beginRelease(id jobID, epoch uint64) (<-chan struct{}, *job, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	k, err := j.enter(id, epoch)
-	if err != nil {
+	if err := j.mayEnter(id, epoch); err != nil {
 		return nil, nil, err
 	}
+	k := j.enter(id, epoch)
 	if !k.released {
 		k.released = true
 		k.quiet = make(chan struct{})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -18,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
@@ -360,6 +362,44 @@ func TestB07AnErrorOfClosingIsTheResultOfRelease(t *testing.T) {
 	}
 }
 
+func TestB07AnErrorOfClosingAfterSilenceIsToldWhenTheCoordinatorIsBack(t *testing.T) {
+	for name, next := range map[string]func(r *rig, j *pb.Job, handle []byte) error{
+		"flush": func(r *rig, j *pb.Job, handle []byte) error { _, err := r.flush(j, handle); return err },
+		"release": func(r *rig, j *pb.Job, _ []byte) error {
+			_, err := r.release(j)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			closed := make(chan struct{})
+			r := startRig(t, breaking(sinktest.Rule{Op: sinktest.OpClose, Hook: func() { close(closed) }, Err: syscall.EDQUOT}))
+			j, l := r.job(pb.Sink_SINK_PWRITE, 1000)
+			m := writeRequest(j, layout.Extent{Len: l.Size()})
+			m.LeaseMs, m.ProgressIntervalMs = 100, 50
+			got := r.mustWrite(m)
+			<-closed // when the lease is over
+			awaitClosed(&r.worker.jobs, jobID(j.JobId))
+			err := next(r, j, got.handle.HandleId)
+			if f := wantCode(t, err, status.Code(err)); f.Errno != "EDQUOT" || f.Operation != "close" || status.Code(err) == codes.OK {
+				t.Errorf("%v, failure %v, want the error of closing", err, f)
+			}
+		})
+	}
+}
+
+// awaitClosed waits until a job has no handle.
+func awaitClosed(j *jobs, id jobID) {
+	for {
+		j.mu.Lock()
+		n := len(j.known[id].handles)
+		j.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
 func TestReleaseComesBeforeALateFirstWrite(t *testing.T) {
 	r := startRig(t, nil)
 	j, l := r.job(pb.Sink_SINK_PWRITE, 1000)
@@ -448,6 +488,40 @@ func TestWritesBeyondTheLimitAreRefused(t *testing.T) {
 		t.Error(err)
 	}
 	r.mustWrite(m)
+}
+
+func TestARequestThatIsRefusedAsOneTooManyEndsNothing(t *testing.T) {
+	var j jobs
+	j.busyMax = 2
+	enter := func(n int, epoch uint64) (context.Context, *session, error) {
+		return j.admit(t.Context(), numbered(n), epoch, dutyWrite)
+	}
+	ctx, first, err := enter(1, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, other, err := enter(2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := enter(3, 1); codeOf(err) != codes.ResourceExhausted || j.known[numbered(3)] != nil {
+		t.Errorf("a third: %v", err)
+	}
+	ctx6, second, err := enter(1, 6)
+	if err != nil || context.Cause(ctx) != error(errSuperseded) {
+		t.Fatalf("a later coordinator: %v; it ends what is in its way: %v", err, context.Cause(ctx))
+	}
+	if _, _, err := enter(1, 7); codeOf(err) != codes.ResourceExhausted || ctx6.Err() != nil || j.known[numbered(1)].epoch != 6 {
+		t.Errorf("one too many while the first is not gone yet: %v, %v, epoch %d", err, ctx6.Err(), j.known[numbered(1)].epoch)
+	}
+	first.leave()
+	_, third, err := enter(1, 7)
+	if err != nil {
+		t.Errorf("when it is gone: %v", err)
+	}
+	second.leave()
+	third.leave()
+	other.leave()
 }
 
 func TestManyWritersFlushesAndAttemptsAtOnce(t *testing.T) {

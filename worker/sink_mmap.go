@@ -22,7 +22,6 @@ type mmapSink struct {
 	size    int64
 	windows windowPool
 	regions regions
-	faults  faults
 }
 
 func newMmapSink(o opening) (Sink, error) {
@@ -56,12 +55,9 @@ func (s *mmapSink) Put(off int64, n int, fill func(p []byte)) error {
 	defer s.windows.put(w)
 	p := w.exactly()
 	fill(p)
-	e := layout.Extent{Off: off, Len: int64(n)}
 	if err := s.store(p, off); err != nil {
-		s.faults.add(e)
-		return &sinkError{op: "store", extent: e, err: err}
+		return &sinkError{op: "store", extent: layout.Extent{Off: off, Len: int64(n)}, err: err}
 	}
-	s.faults.remove(e)
 	return nil
 }
 
@@ -106,8 +102,8 @@ func (s *mmapSink) ReadAt(p []byte, off int64) (int, error) { return s.file.Read
 
 // Sync flushes the file. On Linux fsync and fdatasync write the dirty pages of the file whichever way they became
 // dirty, and msync(2) with MS_SYNC is no more than that for a range; where the manual does not promise it, msync comes
-// first. Neither knows of a fault: after a full disk both report success (measured), so the faults are kept here, and
-// Sync fails until their windows have been stored again.
+// first. Neither knows of a fault: after a full disk both report success (measured). So the Put of such a window has
+// failed, and no Sync is about it.
 func (s *mmapSink) Sync() error {
 	var err error
 	if !fsyncCoversMappings {
@@ -115,9 +111,6 @@ func (s *mmapSink) Sync() error {
 	}
 	if err = errors.Join(err, syncFile(s.file)); err != nil {
 		return &sinkError{op: "fsync", err: err}
-	}
-	if e, any := s.faults.first(); any {
-		return &sinkError{op: "fsync", extent: e, err: fmt.Errorf("a store into this window faulted: %w", errUnbacked)}
 	}
 	return nil
 }

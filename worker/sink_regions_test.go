@@ -95,39 +95,6 @@ func TestRegionsReportErrorsOfUnmappingOnClose(t *testing.T) {
 	}
 }
 
-func TestFaultsAreRememberedUntilEachByteIsStoredAgain(t *testing.T) {
-	const sizeBytes = 40
-	rapid.Check(t, func(t *rapid.T) {
-		var f faults
-		var model [sizeBytes]bool
-		for range rapid.IntRange(1, 30).Draw(t, "steps") {
-			off := rapid.Int64Range(0, sizeBytes-1).Draw(t, "off")
-			e := layout.Extent{Off: off, Len: rapid.Int64Range(1, sizeBytes-off).Draw(t, "len")}
-			bad := rapid.Bool().Draw(t, "bad")
-			if bad {
-				f.add(e)
-			} else {
-				f.remove(e)
-			}
-			for i := e.Off; i < e.End(); i++ {
-				model[i] = bad
-			}
-			var got [sizeBytes]bool
-			for _, x := range f.extents {
-				for i := x.Off; i < x.End(); i++ {
-					got[i] = true
-				}
-			}
-			if got != model {
-				t.Fatalf("after %v, bad %v: %v, want %v", e, bad, got, model)
-			}
-			if _, any := f.first(); any != slices.Contains(model[:], true) {
-				t.Fatalf("first: %v", any)
-			}
-		}
-	})
-}
-
 func TestMmapOfAFileOfTerabytes(t *testing.T) {
 	const sizeBytes = 9_474_074_074_073 // n = 10^12
 	name := filepath.Join(t.TempDir(), "target")
