@@ -112,11 +112,21 @@ func (r *run) readBack(ctx context.Context, extents []layout.Extent) ([]badExten
 	return bad, context.Cause(ctx)
 }
 
+// readPath is the way to read back. No page can be dropped before it was written back, so reading past the page cache
+// begins with a flush; where nothing is to be flushed, the page cache has to do.
+func (r *run) readPath() ReadPath {
+	if r.job.Sync == SyncNone {
+		return ReadCached
+	}
+	return ReadUncached
+}
+
 func (r *run) readOne(ctx context.Context, w *grpcWriter, request []layout.Extent) ([]badExtent, error) {
 	var told int64
 	var bad []badExtent
 	back, err := w.verify(ctx, look{
 		extents: request,
+		path:    r.readPath(),
 		told:    func(bytes int64) { told += bytes },
 		bad:     func(b badExtent) { bad = append(bad, b) },
 	})
