@@ -47,6 +47,39 @@ func static(t *testing.T) string {
 	return bin
 }
 
+// TestNothingIsFlushedWhereNothingIsToBe looks at every flush of the file after its first byte, reading back included.
+func TestNothingIsFlushedWhereNothingIsToBe(t *testing.T) {
+	bin := static(t)
+	for _, tt := range []struct {
+		sync    string
+		flushed bool
+	}{{"none", false}, {"batch", true}} { // the second shows that a flush would be seen
+		dir := t.TempDir()
+		calls := filepath.Join(dir, "calls")
+		cmd := exec.Command("strace", "-f", "-y", "-o", calls, "-e", "trace=pwrite64,fsync,fdatasync,msync,sync_file_range,syncfs,sync",
+			bin, "--n=1e6", "--out="+filepath.Join(dir, "f.txt"), "--sync="+tt.sync, "--verify=full", "--sink=pwrite")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		text, err := os.ReadFile(calls)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, after, written := strings.Cut(string(text), "pwrite64(")
+		if !written {
+			t.Fatalf("nothing was written:\n%s", text)
+		}
+		flushed := false
+		for line := range strings.Lines(after) {
+			file := strings.Contains(line, ".part>") || strings.Contains(line, "f.txt>")
+			flushed = flushed || strings.Contains(line, "sync") && file
+		}
+		if flushed != tt.flushed {
+			t.Errorf("--sync=%s: the file was flushed: %v\n%s", tt.sync, flushed, after)
+		}
+	}
+}
+
 // TestFaultsInSystemCallsEndInARightFileOrAnError injects errors that the kernel may give at any time.
 func TestFaultsInSystemCallsEndInARightFileOrAnError(t *testing.T) {
 	bin := static(t)

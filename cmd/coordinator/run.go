@@ -175,11 +175,17 @@ func (j *job) dir() string {
 	return filepath.Dir(j.target.name)
 }
 
+// endlessExtentBytes keeps the extents of a job without an end few, so that it begins at once. None is ever completed.
+const endlessExtentBytes = 1 << 50
+
 // job is what the flags say, as the coordinator takes it.
 func (j *job) job() coordinator.Job {
 	job := coordinator.Job{
 		Spec: j.layout.Spec(), Target: coordinator.Target{Sink: j.target.sink}, ExtentBytes: int64(j.extent),
 		Sync: j.sync, Verify: j.verify, Lease: j.lease, TimeLimit: j.timeLimit,
+	}
+	if j.n.infinite && j.extent == 0 {
+		job.ExtentBytes = endlessExtentBytes
 	}
 	if j.target.file {
 		job.Target = coordinator.Target{Sink: j.sink, Path: j.target.name, Root: localRoot, Dir: j.dir()}

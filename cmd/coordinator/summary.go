@@ -36,7 +36,7 @@ func (j *job) reached(r coordinator.Report) []string {
 	}
 	accepted := digits(r.AcceptedBytes) + " bytes" + both(r.AcceptedBytes)
 	if whole := r.Parameters.SizeBytes; !r.Parameters.Endless && whole > 0 {
-		accepted += fmt.Sprintf(" of %s, %s", rounded(whole), percent(r.AcceptedBytes, whole))
+		accepted += fmt.Sprintf(" of %s (%s)", rounded(whole), percent(r.AcceptedBytes, whole))
 	}
 	return []string{fmt.Sprintf("%s: %s accepted in %s, at %s", title(r.Output), accepted, seconds(r.ElapsedSeconds), perSecond(r.AcceptedBytesPerSecond))}
 }
