@@ -27,11 +27,13 @@ func attend[E any](ctx context.Context, v voice[E], work func(ctx context.Contex
 	result := make(chan error, 1)
 	go func() {
 		defer close(events)
-		result <- work(ctx, func(e E) {
-			select {
-			case events <- e:
-			case <-ctx.Done():
-			}
+		result <- guarded(func() error {
+			return work(ctx, func(e E) {
+				select {
+				case events <- e:
+				case <-ctx.Done():
+				}
+			})
 		})
 	}()
 	ticker := time.NewTicker(v.interval)
@@ -43,9 +45,9 @@ func attend[E any](ctx context.Context, v voice[E], work func(ctx context.Contex
 			if !ok {
 				return <-result
 			}
-			err = v.send(e)
+			err = guarded(func() error { return v.send(e) })
 		case <-ticker.C:
-			err = v.send(v.beat())
+			err = guarded(func() error { return v.send(v.beat()) })
 		case <-ctx.Done():
 			err = context.Cause(ctx)
 		}

@@ -27,7 +27,7 @@ var (
 	errUnknownHandle = &refusal{codes.NotFound, "the handle is unknown here, so nothing of it is durable"}
 	errReleased      = &refusal{codes.FailedPrecondition, "the job was released here"}
 	errSuperseded    = &refusal{codes.FailedPrecondition, "a later coordinator has taken the job over"}
-	errLeaseLost     = &refusal{codes.Aborted, "the lease ended: the coordinator could not be told of progress"}
+	errLeaseLost     = &refusal{codes.Aborted, "the lease ended: nothing could be sent to the coordinator"}
 	errUnflushed     = &refusal{codes.ResourceExhausted, "too many extents were accepted without a flush"}
 )
 

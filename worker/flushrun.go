@@ -49,7 +49,7 @@ func (h *handle) runFlushes(run *flushRun) {
 	for ; run != nil; run = h.next() {
 		began := time.Now()
 		if h.beginFlush() {
-			h.endFlush(h.target.sink.Sync())
+			h.endFlush(guarded(h.target.sink.Sync))
 		}
 		run.took = time.Since(began)
 		run.verdict = h.verdict()

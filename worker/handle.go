@@ -56,7 +56,7 @@ func (s *session) open(ctx context.Context, c contract, open func() (target, err
 	}
 	s.handle = h
 	if isNew {
-		h.target, h.err = open()
+		h.err = guarded(func() (err error) { h.target, err = open(); return err })
 		close(h.opened)
 	}
 	select {
@@ -165,7 +165,7 @@ func (h *handle) letGo() {
 func (h *handle) close() {
 	var err error
 	if h.target.sink != nil {
-		err = h.target.sink.Close()
+		err = guarded(h.target.sink.Close)
 	}
 	if err != nil {
 		err = &targetError{op: "close", path: h.contract.destination.path(), err: err}

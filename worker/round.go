@@ -18,7 +18,7 @@ func (s *session) flushOnce(ctx context.Context, of destination, flush func() er
 		return err
 	}
 	if isFirst {
-		r.err = flush()
+		r.err = guarded(flush)
 		close(r.done)
 	}
 	select {

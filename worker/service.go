@@ -16,6 +16,14 @@ import (
 // most 24 bytes to verify 98,304; a name is 4,095, and everything else less than 1,000. Together 368,000.
 const requestBytesMax = 512 << 10
 
+// A connection on which nothing arrives is asked for a sign of life after keepaliveIdle, and given up keepaliveTimeout
+// later. Both together are less than 0.8 of the default lease, so a partition that swallows everything without a word
+// ends a worker's streams before their leases are over: that a message was sent says no more than that it was queued.
+const (
+	keepaliveIdle    = 5 * time.Second
+	keepaliveTimeout = 2 * time.Second
+)
+
 // ServerOptions are what every gRPC server that carries the service must use. A worker moves ranges and not data, so
 // its messages are small; and a coordinator that is gone must be noticed by the transport too, since a half-open
 // connection otherwise lasts a quarter of an hour (grpc/grpc-go#7542). Streams are bounded generously, as a flush must
@@ -26,7 +34,7 @@ func ServerOptions() []grpc.ServerOption {
 		grpc.MaxConcurrentStreams(1024),
 		grpc.MaxHeaderListSize(16 << 10),
 		grpc.ConnectionTimeout(10 * time.Second),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 15 * time.Second, Timeout: 5 * time.Second}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveIdle, Timeout: keepaliveTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 	}
 }
@@ -37,19 +45,24 @@ type service struct {
 	worker *Worker
 }
 
+// answer is how every RPC ends: with a status, also when the program is at fault.
+func (s service) answer(work func() error) error { return s.worker.status(guarded(work)) }
+
 // Describe implements the RPC.
-func (s service) Describe(context.Context, *pb.DescribeRequest) (*pb.DescribeResponse, error) {
-	return s.worker.encodeSelf(), nil
+func (s service) Describe(context.Context, *pb.DescribeRequest) (m *pb.DescribeResponse, err error) {
+	err = s.answer(func() error { m = s.worker.encodeSelf(); return nil })
+	return m, err
 }
 
 // Write implements the RPC.
 func (s service) Write(m *pb.WriteRequest, stream grpc.ServerStreamingServer[pb.WriteResponse]) error {
-	w := s.worker
-	o, err := w.decodeWrite(m)
-	if err != nil {
-		return w.status(err)
-	}
-	return w.status(s.write(stream, o))
+	return s.answer(func() error {
+		o, err := s.worker.decodeWrite(m)
+		if err != nil {
+			return err
+		}
+		return s.write(stream, o)
+	})
 }
 
 func (s service) write(stream grpc.ServerStreamingServer[pb.WriteResponse], o writeOrder) error {
@@ -97,12 +110,13 @@ func (s service) write(stream grpc.ServerStreamingServer[pb.WriteResponse], o wr
 
 // Flush implements the RPC.
 func (s service) Flush(m *pb.FlushRequest, stream grpc.ServerStreamingServer[pb.FlushResponse]) error {
-	w := s.worker
-	o, err := w.decodeFlush(m)
-	if err != nil {
-		return w.status(err)
-	}
-	return w.status(s.flush(stream, o))
+	return s.answer(func() error {
+		o, err := s.worker.decodeFlush(m)
+		if err != nil {
+			return err
+		}
+		return s.flush(stream, o)
+	})
 }
 
 // flush has no deadline: silence is the failure and not slowness.
@@ -136,12 +150,13 @@ func (s service) flush(stream grpc.ServerStreamingServer[pb.FlushResponse], o fl
 
 // Verify implements the RPC.
 func (s service) Verify(m *pb.VerifyRequest, stream grpc.ServerStreamingServer[pb.VerifyResponse]) error {
-	w := s.worker
-	o, err := w.decodeVerify(m)
-	if err != nil {
-		return w.status(err)
-	}
-	return w.status(s.verify(stream, o))
+	return s.answer(func() error {
+		o, err := s.worker.decodeVerify(m)
+		if err != nil {
+			return err
+		}
+		return s.verify(stream, o)
+	})
 }
 
 func (s service) verify(stream grpc.ServerStreamingServer[pb.VerifyResponse], o verifyOrder) error {
@@ -178,13 +193,17 @@ func (s service) verify(stream grpc.ServerStreamingServer[pb.VerifyResponse], o 
 
 // Release implements the RPC.
 func (s service) Release(ctx context.Context, m *pb.ReleaseRequest) (*pb.ReleaseResponse, error) {
-	id, err := decodeID("job", m.GetJobId())
+	var n int
+	err := s.answer(func() error {
+		id, err := decodeID("job", m.GetJobId())
+		if err != nil {
+			return err
+		}
+		n, err = s.worker.jobs.release(ctx, id, m.GetEpoch())
+		return err
+	})
 	if err != nil {
-		return nil, s.worker.status(err)
-	}
-	n, err := s.worker.jobs.release(ctx, id, m.GetEpoch())
-	if err != nil {
-		return nil, s.worker.status(err)
+		return nil, err
 	}
 	return &pb.ReleaseResponse{ReleasedHandleCount: int32(n)}, nil
 }

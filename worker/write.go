@@ -63,7 +63,8 @@ func (w *writer) write(ctx context.Context, a assignment) (receipt, error) {
 			return receipt{}, context.Cause(ctx)
 		}
 	}
-	r, err := w.extent(ctx, a)
+	var r receipt
+	err := guarded(func() (err error) { r, err = w.extent(ctx, a); return err })
 	if err != nil {
 		w.handle.settle(a, nil)
 		return receipt{}, &targetError{op: "write", path: w.handle.contract.destination.path(), extent: a.extent, err: err}
@@ -138,13 +139,18 @@ func (w *writer) mayStore(ctx context.Context) error {
 	return nil
 }
 
-// lease is a stream's right to write, seen from the worker: it ends when the coordinator could not be told of progress
-// for 0.8 of the agreed time, so before the coordinator gives the work to another. Once lost it stays lost, also for a
-// process that was frozen and thaws: it finds the time over before it can send anything. It is safe for concurrent use.
+// lease is a stream's right to write, seen from the worker: it ends when no sign of life could be sent for 0.8 of the
+// agreed time. Once lost it stays lost, also for a process that was frozen and thaws: it finds the time over before it can
+// send anything. It is safe for concurrent use.
+//
+// Sent means queued: the transport takes messages for a coordinator that it cannot reach any more, until it notices. When
+// the other end is gone with a word, that is at once; when a partition is silent, keepalive ends the stream, within 7 s
+// (see ServerOptions). So with a lease that is shorter than the default of 10 s a worker may go on for that long after
+// its extents were given to another. That harms nobody: it stores the bytes that belong there.
 type lease struct {
 	term  time.Duration
 	began time.Time
-	heard atomic.Int64 // nanoseconds after began when progress was last sent
+	heard atomic.Int64 // nanoseconds after began when something was last sent
 	over  atomic.Bool
 }
 
@@ -160,7 +166,7 @@ func (l *lease) lost() bool {
 	return l.over.Load()
 }
 
-// renew notes that progress was sent, unless that took too long.
+// renew notes that something was sent, unless that took too long.
 func (l *lease) renew() {
 	if !l.lost() {
 		l.heard.Store(int64(time.Since(l.began)))
