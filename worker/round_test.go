@@ -23,22 +23,22 @@ import (
 type listened[E any] struct {
 	grpc.ServerStream
 
-	ctx  context.Context
+	ctx  func() context.Context
 	sent chan *E
 }
 
 func listen[E any](t *testing.T) *listened[E] {
-	return &listened[E]{ctx: t.Context(), sent: make(chan *E)}
+	return &listened[E]{ctx: t.Context, sent: make(chan *E)}
 }
 
-func (s *listened[E]) Context() context.Context { return s.ctx }
+func (s *listened[E]) Context() context.Context { return s.ctx() }
 
 func (s *listened[E]) Send(m *E) error {
 	select {
 	case s.sent <- m:
 		return nil
-	case <-s.ctx.Done():
-		return s.ctx.Err()
+	case <-s.ctx().Done():
+		return s.ctx().Err()
 	}
 }
 

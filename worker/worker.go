@@ -10,7 +10,9 @@
 //	attend.go    progress beside the loop, also while one system call is slow; it renews the lease
 //	sink*.go     where bytes go, and the guards against faults in a mapping
 //	flush.go     what of it is durable, as a pure state machine; flushrun.go flushes and asks it
-//	verify.go    reads back, past the cache where that can be shown (pagecache.go), and compares
+//	verify.go    reads back, past the cache where that can be shown (pagecache.go), and compares; a round of
+//	             verifications flushes once (round.go)
+//	broken.go    a panic is an error of its request
 //
 // A worker only overwrites a file that is there already. It never creates, truncates, allocates, renames or unlinks, and
 // every byte that it stores is the final one, so no late store of a frozen worker can do harm.
