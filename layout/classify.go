@@ -68,7 +68,7 @@ func (d *Damage) Join(next Damage) bool {
 const (
 	zerosMin     = 16  // fewer zeros within other damage prove nothing
 	displacedMin = 512 // a sector: bytes of elsewhere within other damage
-	probeBytes   = 32  // bytes of elsewhere that are the whole damage, and what is searched for near by
+	probeBytes   = 32  // bytes of elsewhere that are the whole damage
 	linesAhead   = 1 << 10
 	sourcesMax   = 4       // places that are compared, of one way to find them
 	strideMin    = 512     // damage is looked at anew at every sector,
@@ -94,7 +94,7 @@ type Classifier struct {
 	shift    int64 // of the last displaced run
 	shiftEnd int64 // where it ended; the next one is looked for there first
 	fruit    int   // places of this damage that were looked at in vain
-	scratch  [2*ShiftMax + probeBytes]byte
+	scratch  [2*ShiftMax + displacedMin]byte
 }
 
 // NewClassifier makes a classifier for the bytes of a layout.
@@ -236,26 +236,37 @@ func (c *Classifier) source(at, n int, shift int64) []byte {
 	return piece
 }
 
-// near searches the neighbourhood.
+// near searches the neighbourhood: for as many bytes as prove something, and then for fewer, as a run may end sooner. Where
+// words repeat, fewer are found in many places.
 func (c *Classifier) near(at int) []int64 {
-	if len(c.got)-at < probeBytes {
+	rest := len(c.got) - at
+	if rest < probeBytes {
 		return nil
 	}
-	probe, off := c.got[at:at+probeBytes], c.off+int64(at)
+	off := c.off + int64(at)
 	first := max(0, off-ShiftMax+1)
 	around := c.scratch[:min(int64(len(c.scratch)), c.layout.Size()-first)]
 	c.layout.Fill(around, first)
-	var shifts []int64
+	for _, n := range []int{min(rest, displacedMin), probeBytes} {
+		if shifts := occurrences(around, c.got[at:at+n], first-off); len(shifts) > 0 {
+			return shifts
+		}
+	}
+	return nil
+}
+
+// occurrences are the places of probe in text as displacements, of which base is that of the text's beginning: the
+// smallest ones.
+func occurrences(text, probe []byte, base int64) (shifts []int64) {
 	for from := 0; ; {
-		i := bytes.Index(around[from:], probe)
+		i := bytes.Index(text[from:], probe)
 		if i < 0 {
 			break
 		}
-		shift := first + int64(from+i) - off
-		if shift > -ShiftMax && shift < ShiftMax {
+		from += i + 1
+		if shift := base + int64(from-1); shift > -ShiftMax && shift < ShiftMax {
 			shifts = append(shifts, shift)
 		}
-		from += i + 1
 	}
 	slices.SortFunc(shifts, func(a, b int64) int { return int(max(a, -a) - max(b, -b)) })
 	return shifts[:min(len(shifts), sourcesMax)]

@@ -304,3 +304,21 @@ func FuzzClassify(f *testing.F) {
 		}
 	})
 }
+
+func TestBytesWithoutNumbersAreFoundNearBy(t *testing.T) {
+	l := rulesLayout(t, "1=eins,7=sieben,11=elf,13=dreizehn,17=siebzehn", 1e6)
+	rapid.Check(t, func(t *rapid.T) {
+		at := damaged{off: rapid.Int64Range(8192, l.Size()-70_000).Draw(t, "off"), first: rapid.IntRange(0, 5000).Draw(t, "first")}
+		at.end = at.first + rapid.IntRange(600, 20_000).Draw(t, "len")
+		got := make([]byte, 30_000)
+		l.Fill(got, at.off)
+		shifted(t, l, got, at)
+		for _, d := range classified(l, got, at.off) {
+			right := make([]byte, len(d.Actual))
+			l.Fill(right, d.SourceOff)
+			if d.Class != layout.ClassShifted || !bytes.Equal(right, d.Actual) {
+				t.Fatalf("%v of offset %d: %q instead of %q", d.Class, d.SourceOff, d.Actual, right)
+			}
+		}
+	})
+}

@@ -65,7 +65,7 @@ func TestVerifyBelievesNoReadThatItCannotProve(t *testing.T) {
 		}
 	})
 	// strace skips the call and lets it return as if it had read: the file is right, what is in memory is not the file's.
-	lie := "inject=pread64:retval=65536:when=1..2"
+	lie := "inject=pread64:retval=512:when=1..2"
 	for name, test := range map[string]struct {
 		faults []string
 		codes  []int
@@ -77,7 +77,7 @@ func TestVerifyBelievesNoReadThatItCannotProve(t *testing.T) {
 		"B32ReadErrors":             {[]string{"inject=pread64:error=EIO:when=2+"}, []int{exitBad}, "unreadable (read"},
 		"NothingCanBeRead":          {[]string{"inject=pread64:error=EIO"}, []int{exitRuntime}, "EIO"},
 		"Interrupted":               {[]string{"inject=pread64:error=EINTR:when=1..3"}, []int{exitOK}, "good"},
-		"FlushFails":                {[]string{"inject=fsync:error=EIO"}, []int{exitRuntime}, "EIO"},
+		"FlushFails":                {[]string{"inject=fsync,fdatasync:error=EIO"}, []int{exitRuntime}, "EIO"},
 		"NoDirectReads":             {[]string{"inject=pread64:error=EINVAL:when=1..3"}, []int{exitOK, exitBad}, ""},
 		"NoHolesTold":               {[]string{"inject=lseek:error=EINVAL"}, []int{exitOK}, "good"},
 	} {

@@ -48,7 +48,7 @@ func badText(b coordinator.BadExtentReport) string {
 	case b.Class == "truncated":
 		return "truncated, the file ends before"
 	default:
-		return fmt.Sprintf("%s, %s differ", className(b.Class), plural(b.DifferingBytes, "byte"))
+		return fmt.Sprintf("%s, %s wrong", className(b.Class), plural(b.DifferingBytes, "byte"))
 	}
 }
 
@@ -124,7 +124,7 @@ func verdictText(r coordinator.VerifyReport) string {
 	if !r.Good {
 		text := fmt.Sprintf("%s: bad", r.File)
 		if r.BadExtents > 0 {
-			text += fmt.Sprintf(", %s, %s differ", plural(r.BadExtents, "extent"), plural(r.DifferingBytes, "byte"))
+			text += fmt.Sprintf(", %s, %s wrong", plural(r.BadExtents, "extent"), plural(r.DifferingBytes, "byte"))
 		}
 		if r.SizeText != "" {
 			text += "; " + r.SizeText
