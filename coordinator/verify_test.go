@@ -163,7 +163,7 @@ func TestDamageAcrossChunksIsOneExtent(t *testing.T) {
 
 func TestB32AListHasALimitAndACountHasNone(t *testing.T) {
 	r := newVerifyRig(t, 2)
-	spec := fizzbuzz(2_500_000)
+	spec := fizzbuzz(800_000)
 	b := bytesOf(t, spec)
 	want := 0
 	for at := 100; at < len(b); at += 5000 {
