@@ -26,7 +26,10 @@ func newRunCommand(c *console) *cobra.Command {
 	d := command{codes: []int{
 		exitOK, exitRuntime, exitUsage, exitBad, exitSpace, exitIncomplete, exitRefused, exitInterrupt, exitReaderGone, exitTerminated,
 	}}
-	d.meanings = map[int]string{exitOK: "complete and durable, or complete as asked"}
+	d.meanings = map[int]string{
+		exitOK:    "complete and durable, or complete as asked",
+		exitSpace: "no space, quota, file size limit, or too large; of the file, or of a report of a complete one, as the message says",
+	}
 	d.groups = append(d.groups, o.content.streamFlags(), o.delivery.flags(), o.telling.flags())
 	cmd := &cobra.Command{
 		Use:   "run --n=COUNT --out=PATH",

@@ -28,7 +28,7 @@ const (
 func exitMeaning(code int) string {
 	switch code {
 	case exitOK:
-		return "done, all of it"
+		return "done"
 	case exitRuntime:
 		return "error at run time"
 	case exitUsage:
@@ -36,7 +36,7 @@ func exitMeaning(code int) string {
 	case exitBad:
 		return "verification found bad extents or a wrong size"
 	case exitSpace:
-		return "no space, quota, file size limit, or too large; the message says whether of the file or of what tells of it"
+		return "no space, quota, file size limit, or too large"
 	case exitIncomplete:
 		return "incomplete: the time limit passed or workers were lost"
 	case exitRefused:
