@@ -45,7 +45,7 @@ func newPlanCommand(c *console) *cobra.Command {
 	o := &runOptions{}
 	d := command{codes: []int{exitOK, exitRuntime, exitUsage, exitSpace, exitRefused, exitInterrupt, exitTerminated}}
 	d.meanings = map[int]string{exitOK: "run would do this, and it fits"}
-	d.groups = append(d.groups, o.content.streamFlags(), o.delivery.flags(), o.reportFlags())
+	d.groups = append(d.groups, o.streamFlags(), o.delivery.flags(), o.reportFlags())
 	cmd := &cobra.Command{
 		Use:   "plan --n=COUNT [--out=PATH]",
 		Short: "dry run: what would be written, and whether it fits",
@@ -69,7 +69,7 @@ makes and removes an empty file beside it, to learn what the file system can do.
 		if err := checkTelling(&o.telling, c, t); err != nil {
 			return err
 		}
-		l, err := checkContent(&o.content, cmd.Flags(), o.delivery.endless(t))
+		l, err := checkContent(&o.content, cmd.Flags(), o.endless(t))
 		if err != nil {
 			return err
 		}

@@ -30,7 +30,7 @@ func newRunCommand(c *console) *cobra.Command {
 		exitOK:    "complete and durable, or complete as asked",
 		exitSpace: "no space, quota, file size limit, or too large; of the file, or of a report of a complete one, as the message says",
 	}
-	d.groups = append(d.groups, o.content.streamFlags(), o.delivery.flags(), o.telling.flags())
+	d.groups = append(d.groups, o.streamFlags(), o.delivery.flags(), o.telling.flags())
 	cmd := &cobra.Command{
 		Use:   "run --n=COUNT --out=PATH",
 		Short: "write the file, or the stream (the default command)",
@@ -75,7 +75,7 @@ func (o *runOptions) check(cmd *cobra.Command, c *console) (*job, error) {
 	if err := checkTelling(&o.telling, c, t); err != nil {
 		return nil, err
 	}
-	l, err := checkContent(&o.content, cmd.Flags(), o.delivery.endless(t))
+	l, err := checkContent(&o.content, cmd.Flags(), o.endless(t))
 	if err != nil {
 		return nil, err
 	}

@@ -153,7 +153,7 @@ func TestPresentRateIsThatOfTheLastTwoSeconds(t *testing.T) {
 			w.note(now, total)
 		}
 		now += time.Duration(rapid.Int64Range(1, 5e9).Draw(t, "wait"))
-		from := max(began, (now-windowLength)/windowSlot*windowSlot)
+		from := max(began, now-windowLength-(now-windowLength)%windowSlot)
 		by := int64(0)
 		for _, e := range events {
 			if e.at <= from {
