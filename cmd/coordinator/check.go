@@ -18,24 +18,24 @@ const threadsMax = 4096
 // checkContent checks how the content flags go together and compiles the layout. stream tells whether a content without
 // an end has somewhere to go.
 func checkContent(o *content, flags *pflag.FlagSet, stream bool) (*layout.Layout, error) {
-	given := flags.Changed
+	given, stated := flags.Changed, func(name string) bool { return stated(flags, name) }
 	spec := layout.Spec{Kind: o.layout.kind, N: int64(o.n.count), Rules: o.rules}
 	switch {
-	case spec.Kind == layout.KindRandom && (given("n") || given("rules")):
+	case spec.Kind == layout.KindRandom && (stated("n") || stated("rules")):
 		return nil, usageError("flags", "--layout=random --size=8GiB", "--layout=random has no records: --n and --rules do not go with it")
 	case spec.Kind == layout.KindRandom && !given("size"):
 		return nil, usageError("flags", "--layout=random --size=8GiB", "--layout=random needs --size")
-	case spec.Kind == layout.KindRules && given("size"):
+	case spec.Kind == layout.KindRules && stated("size"):
 		return nil, usageError("flags", "--n=1e9, or --layout=random with --size", "--size goes with --layout=random only; records are counted with --n")
 	case spec.Kind == layout.KindRules && !given("n"):
 		return nil, usageError("flags", "--n=1e9", "--n is missing: how many records?")
+	case spec.Kind == layout.KindRandom:
+		spec = layout.Spec{Kind: layout.KindRandom, Seed: o.layout.seed, Bytes: int64(o.size)}
 	case o.n.infinite && flags.Lookup("out") == nil:
 		return nil, usageError("--n", "--n=1e12", "inf is for the stream of run; here it has to be a number of records")
 	case o.n.infinite && !stream:
 		return nil, usageError("--n", "--n=inf --out=- | consumer, or --n=inf --out=null: --timelimit=10s",
 			"inf goes with a stream only: --out=-, a FIFO or a character device; or with null: and a --timelimit")
-	case spec.Kind == layout.KindRandom:
-		spec = layout.Spec{Kind: layout.KindRandom, Seed: o.layout.seed, Bytes: int64(o.size)}
 	case o.n.infinite:
 		n, err := layout.LargestN(spec.Rules, layout.MaxBytes)
 		if err != nil {
@@ -61,7 +61,7 @@ func layoutFailure(err error) error {
 
 // checkDelivery checks how the delivery flags go together and with the target, and fills what was left open.
 func checkDelivery(o *delivery, flags *pflag.FlagSet, t target) error {
-	given := flags.Changed
+	given, stated := flags.Changed, func(name string) bool { return stated(flags, name) }
 	switch {
 	case given("threads") && o.threads == 0:
 		return usageError("--threads", "leave it out for one for each CPU", "at least 1 is needed")
@@ -74,20 +74,20 @@ func checkDelivery(o *delivery, flags *pflag.FlagSet, t target) error {
 	case o.timeLimit < 0 || given("timelimit") && o.timeLimit == 0:
 		return usageError("--timelimit", "--timelimit=90s, or leave it out for no limit", "a time above zero is needed")
 	case t.file || t.name == "":
-	case o.sink != coordinator.SinkAuto:
+	case stated("sink") && o.sink != coordinator.SinkAuto:
 		return usageError("--sink", "leave it out", "%s goes with a file only, not with --out=%s", o.sink, t.name)
-	case o.overwrite || o.restart:
+	case stated("overwrite") && o.overwrite, stated("restart") && o.restart:
 		return usageError("flags", "leave them out", "--overwrite and --restart go with a file only, not with --out=%s", t.name)
-	case given("sync") && o.sync != coordinator.SyncNone:
+	case stated("sync") && o.sync != coordinator.SyncNone:
 		return usageError("--sync", "--sync=none", "%s cannot be kept: nothing is durable with --out=%s", o.sync, t.name)
-	case given("verify") && o.verify != coordinator.VerifyNone && t.sink != coordinator.SinkMemory:
+	case stated("verify") && o.verify != coordinator.VerifyNone && t.sink != coordinator.SinkMemory:
 		return usageError("--verify", "--verify=none", "%s cannot be kept: nothing can be read back from --out=%s", o.verify, t.name)
 	}
 	if o.threads == 0 {
 		o.threads = quantity.Count(runtime.GOMAXPROCS(0))
 	}
 	if !t.file {
-		o.sync = coordinator.SyncNone
+		o.sink, o.sync, o.overwrite, o.restart = coordinator.SinkAuto, coordinator.SyncNone, false, false
 		if t.sink != coordinator.SinkMemory {
 			o.verify = coordinator.VerifyNone
 		}

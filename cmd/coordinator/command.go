@@ -215,6 +215,7 @@ func applyEnvironment(cmd *cobra.Command, lookup func(string) (string, bool)) er
 		if f.Changed || !set || failure != nil || f.Name == "help" || f.Name == "version" {
 			return
 		}
+		f.Annotations = map[string][]string{environmentNote: {name}}
 		if err := cmd.Flags().Set(f.Name, value); err != nil {
 			if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 				err = e.Unwrap()
@@ -243,6 +244,15 @@ func warnOfVariables(c *console, root *cobra.Command, environ []string) {
 }
 
 const environmentPrefix = "GIGAFIZZ_"
+
+// environmentNote marks a flag whose value is from the environment.
+const environmentNote = "environment"
+
+// stated tells whether a flag stood on the command line. A variable of the environment is a default: it gives a value
+// where one is missing, and where it does not go with what was stated it gives way.
+func stated(flags *pflag.FlagSet, name string) bool {
+	return flags.Changed(name) && flags.Lookup(name).Annotations[environmentNote] == nil
+}
 
 // environmentName is the variable of a flag.
 func environmentName(flag string) string {

@@ -81,10 +81,11 @@ func newPeekCommand(c *console) *cobra.Command {
 // place checks the flags of place and gives the extent that they mean.
 func (o *peekOptions) place(flags *pflag.FlagSet, l *layout.Layout) (layout.Extent, error) {
 	size := l.Size()
+	record, piece := stated(flags, "record"), stated(flags, "offset") || stated(flags, "length")
 	switch {
-	case flags.Changed("record") && (flags.Changed("offset") || flags.Changed("length")):
+	case record && piece:
 		return layout.Extent{}, usageError("flags", "choose one", "--record does not go with --offset and --length")
-	case flags.Changed("record"):
+	case record, flags.Changed("record") && !piece:
 		return recordExtent(l, int64(o.record))
 	case !flags.Changed("offset"):
 		return layout.Extent{}, usageError("flags", "--offset=0 --length=100, or --record=1", "say which bytes with --offset and --length, or which record with --record")

@@ -125,11 +125,11 @@ func (o *verifyOptions) check(flags *pflag.FlagSet, file string, c *console) (co
 
 // spec is the content, and what of it the file's size has to tell.
 func (o *verifyOptions) spec(flags *pflag.FlagSet) (layout.Spec, coordinator.Inference, error) {
-	given := flags.Changed
+	given, stated := flags.Changed, func(name string) bool { return stated(flags, name) }
 	switch {
-	case o.layout.kind == layout.KindRules && !given("n") && !given("size"):
+	case o.layout.kind == layout.KindRules && !given("n") && !stated("size"):
 		return layout.Spec{Kind: layout.KindRules, Rules: o.rules}, coordinator.InferN, nil
-	case o.layout.kind == layout.KindRandom && !given("size") && !given("n") && !given("rules"):
+	case o.layout.kind == layout.KindRandom && !given("size") && !stated("n") && !stated("rules"):
 		return layout.Spec{Kind: layout.KindRandom, Seed: o.layout.seed}, coordinator.InferSize, nil
 	}
 	l, err := checkContent(&o.content, flags, false)
