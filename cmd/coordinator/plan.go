@@ -30,7 +30,7 @@ type planReport struct {
 	ExtentBytes   int64                   `json:"extent_bytes,omitempty"`
 	Extents       int                     `json:"extents,omitempty"`
 	FileSystem    *coordinator.FileSystem `json:"file_system,omitempty"`
-	Fits          *bool                   `json:"fits,omitempty"`       // absent where there is no file
+	Fits          *bool                   `json:"fits,omitempty"`       // absent where there is no file, or the free space is not known
 	FreeBytes     *int64                  `json:"free_bytes,omitempty"` // available to this user; absent where that is not known
 	// What would fit where the file does not; absent where that is not known.
 	LargestN         *int64 `json:"largest_n,omitempty"`
@@ -112,7 +112,7 @@ func (j *job) survey(ctx context.Context, r *planReport) error {
 	}
 	p, err := coordinator.Survey(ctx, workers.config(nil), j.job())
 	closeErr := workers.close()
-	if j.target.file {
+	if j.target.file && (err != nil || p.FileSystem.FreeBytes >= 0) {
 		fits := err == nil
 		r.Fits = &fits
 	}
@@ -165,10 +165,22 @@ func (j *job) planText(r planReport) string {
 	if r.ExtentBytes > 0 {
 		fmt.Fprintf(&b, "extents  %s of %s%s\n", digits(int64(r.Extents)), exactly(r.ExtentBytes), j.rounded(r.ExtentBytes, r.GrainBytes))
 	}
-	if r.FileSystem != nil && r.FreeBytes != nil {
-		fmt.Fprintf(&b, "space    %d%s available on %s: it fits\n", r.FileSystem.FreeBytes, both(r.FileSystem.FreeBytes), r.FileSystem.Type)
+	if r.FileSystem != nil {
+		b.WriteString(spaceText(*r.FileSystem, r.SizeBytes))
 	}
 	return b.String()
+}
+
+// spaceText says how much room a file that was not refused has.
+func spaceText(found coordinator.FileSystem, sizeBytes int64) string {
+	free := found.FreeBytes
+	switch {
+	case free < 0:
+		return fmt.Sprintf("space    unknown on %s: whether it fits shows when the space is taken\n", found.Type)
+	case free < sizeBytes:
+		return fmt.Sprintf("space    %d%s available on %s: it fits when the unfinished job is gone\n", free, both(free), found.Type)
+	}
+	return fmt.Sprintf("space    %d%s available on %s: it fits\n", free, both(free), found.Type)
 }
 
 // firstOf is the first error that is one.
