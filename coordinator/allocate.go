@@ -68,7 +68,7 @@ func (o *output) allocate(ctx context.Context, terms jobTerms) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		err := reserve(o.staging, off, min(allocateStepBytes, size-off))
+		err := reserve(ctx, o.staging, off, min(allocateStepBytes, size-off))
 		if err == nil {
 			continue
 		}
@@ -169,7 +169,19 @@ func (o *output) noSpace(op string, cause error) *Failure {
 		e.FitsBytes = max(e.FreeBytes-e.FreeBytes/1000-fitSpareBytes+e.LeftoverBytes, -1)
 		e.LargestN = o.largestN(e.FitsBytes)
 	}
-	return &Failure{Kind: KindSpace, Op: op, Path: o.path, Errno: "ENOSPC", Hint: "free some space or write elsewhere" + o.orFits(e.FitsBytes), Err: e}
+	return &Failure{
+		Kind: KindSpace, Op: op, Path: o.path, Errno: "ENOSPC",
+		Hint: "free some space or write elsewhere" + o.orFits(e.FitsBytes) + o.uncompressed(), Err: e,
+	}
+}
+
+// uncompressed says, where it may surprise, that the plain size is what counts.
+func (o *output) uncompressed() string {
+	switch o.fs.family() {
+	case "btrfs", "zfs", "bcachefs":
+		return "; compression is not counted, and nothing forces it (docs/assumptions.md)"
+	}
+	return ""
 }
 
 // orFits names the largest job of this content that would fit, where that is known.

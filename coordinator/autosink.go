@@ -61,7 +61,7 @@ func whyPwrite(found FileSystem, among sharing) string {
 
 func isNetwork(found FileSystem) bool {
 	switch found.family() {
-	case "nfs", "cifs", "9p", "fuse", "virtiofs", "ceph", "lustre", "gpfs":
+	case "nfs", "cifs", "9p", "fuse", "virtiofs", "ceph", "lustre", "gpfs", "afs", "coda":
 		return true
 	}
 	return false
@@ -88,7 +88,7 @@ func weakerByType(family string) string {
 		return "the server or host decides what a flush means"
 	case "fuse":
 		return "the program behind the mount decides what a flush means"
-	case "ceph", "lustre", "gpfs":
+	case "ceph", "lustre", "gpfs", "afs", "coda":
 		return "not tested on this network file system"
 	case "overlay":
 		return "the layer below decides what a flush means (mount option volatile: nothing)"

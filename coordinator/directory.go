@@ -20,7 +20,8 @@ type fileFacts struct {
 	kind  fs.FileMode // 0: regular; else ModeDir, ModeSymlink or ModeIrregular
 	size  int64
 	links uint64
-	mine  bool // owned by the effective user
+	mine  bool   // owned by the effective user
+	mode  uint32 // permission bits; 0 where the platform has none
 
 	allocated int64 // bytes that it takes on the device
 }

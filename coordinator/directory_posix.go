@@ -3,7 +3,9 @@
 package coordinator
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -84,6 +86,7 @@ func factsOf(st *unix.Stat_t) fileFacts {
 		size:  st.Size,
 		links: uint64(st.Nlink), //nolint:unconvert // uint32 on linux/arm64, uint16 on darwin
 		mine:  int(st.Uid) == os.Geteuid(),
+		mode:  uint32(st.Mode) & 0o777, //nolint:unconvert // uint16 on darwin
 
 		allocated: st.Blocks * 512, // of 512 bytes whatever st_blksize says (stat(2))
 	}
@@ -141,16 +144,25 @@ func (d *directory) readLink(name string) string {
 	return string(buf[:n])
 }
 
-// retryEINTR repeats a system call that a signal interrupted: FUSE, CIFS and NFS answer EINTR even where SA_RESTART is
-// set (golang/go#38033, #40846), and Go loops for its own calls only.
-func retryEINTR(call func() error) error {
-	for {
-		err := call()
-		if !errors.Is(err, unix.EINTR) {
+// interruptsMax is how often a call is repeated. A call that something interrupts so often will never come through.
+const interruptsMax = 1000
+
+// retryInterrupted repeats a system call that a signal interrupted, until ctx ends: FUSE, CIFS and NFS answer EINTR even
+// where SA_RESTART is set (golang/go#38033, #40846), and Go loops for its own calls only.
+func retryInterrupted(ctx context.Context, call func() error) error {
+	for range interruptsMax {
+		if err := call(); !errors.Is(err, unix.EINTR) {
 			return err
 		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 	}
+	return fmt.Errorf("interrupted %d times: %w", interruptsMax, unix.EINTR)
 }
+
+// retryEINTR repeats a call that takes no time worth ending early.
+func retryEINTR(call func() error) error { return retryInterrupted(context.Background(), call) }
 
 // errnoName is the symbol of the system's error within err, or nothing.
 func errnoName(err error) string {

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -39,7 +40,7 @@ type heldFileSystem struct {
 
 // probeFileSystem finds out what the file system can do by doing it, on a file that is thrown away: what a file system
 // says of itself is not enough. The error is that of creating a file at all.
-func probeFileSystem(d *directory, names stem, found *FileSystem) (err error) {
+func probeFileSystem(ctx context.Context, d *directory, names stem, found *FileSystem) (err error) {
 	var id [jobIDDigits / 2]byte
 	rand.Read(id[:])
 	p := prober{dir: d, stem: names, id: hex.EncodeToString(id[:])}
@@ -48,7 +49,7 @@ func probeFileSystem(d *directory, names stem, found *FileSystem) (err error) {
 		return err
 	}
 	defer func() { err = joined(err, joined(p.remove(), bare(f.Close()))) }()
-	reserved := reserve(f, 0, max(found.BlockBytes, 4096))
+	reserved := reserve(ctx, f, 0, max(found.BlockBytes, 4096))
 	found.Allocation = reserved == nil || isOutOfSpace(reserved) // on a full disk it has the call all the same
 	found.DirectIO, found.DirectAlignBytes = p.directIO(0)
 	found.HardLinks = d.link(p.name(0), p.name(1)) == nil

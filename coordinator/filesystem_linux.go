@@ -13,7 +13,7 @@ import (
 const (
 	magicZFS    = 0x2fc12fc1
 	magicSMB2   = 0xfe534d42
-	magicLustre = 0x0bd00bd3
+	magicLustre = 0x0bd00bd0 // LL_SUPER_MAGIC of lustre_user.h, as stat(1) knows it too
 	magicGPFS   = 0x47504653
 )
 
@@ -84,6 +84,10 @@ func typeOfMagic(magic uint32) string {
 		return "ceph"
 	case magicLustre:
 		return "lustre"
+	case unix.AFS_SUPER_MAGIC, unix.AFS_FS_MAGIC:
+		return "afs"
+	case unix.CODA_SUPER_MAGIC:
+		return "coda"
 	case magicGPFS:
 		return "gpfs"
 	case unix.F2FS_SUPER_MAGIC:

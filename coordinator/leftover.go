@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"os"
 	"slices"
 	"time"
 )
@@ -15,6 +17,13 @@ const (
 	contendPause    = 5 * time.Millisecond
 	contendAttempts = 400
 )
+
+// journalHeadBytes is more than a header and a claim take: rules of the longest words, and names.
+const journalHeadBytes = 512 << 10
+
+// modeOthersWrite is what the group or anybody may. No journal ever has these bits, whatever the umask is. A staging file
+// may have them, because they become the output's: under a umask of 000 its user wants it so.
+const modeOthersWrite = 0o022
 
 // rival is another job of the same output, as its files show it.
 type rival struct {
@@ -120,20 +129,21 @@ func (o *output) examineJournal(r *rival, j jobFile) (known bool, err error) {
 		return false, nil // gone meanwhile, or a link
 	}
 	defer func() { err = joined(err, bare(f.Close())) }()
-	if facts, err := statFile(f); err != nil || !facts.regular() {
+	facts, err := statFile(f)
+	if err != nil || !facts.regular() || facts.links != 1 || facts.size > journalBytesMax {
 		return false, nil
 	}
 	lock, err := lookAtLock(f)
 	if err != nil {
 		return false, fileFailure("look at the lock of", f.Name(), err)
 	}
-	state, err := loadJournal(f)
+	state, err := glance(f, facts, lock)
 	if err != nil {
 		return false, fileFailure("read", f.Name(), err)
 	}
 	// Looked at last: a job that ends removes its journal before it gives up the lock, so one that was found unlocked
 	// and still has its name then was left by the dead.
-	facts, err := statFile(f)
+	facts, err = statFile(f)
 	if err != nil {
 		return false, fileFailure("stat", f.Name(), err)
 	}
@@ -141,11 +151,25 @@ func (o *output) examineJournal(r *rival, j jobFile) (known bool, err error) {
 		return false, nil
 	}
 	r.live = r.live || lock == lockHeld
-	r.mine = r.mine && facts.mine
+	r.mine = r.mine && facts.mine && facts.mode&modeOthersWrite == 0
 	if !r.state.headed {
 		r.state = state // the highest journal that can be read
 	}
 	return true, nil
+}
+
+// glance reads who has the output and whether it won it, and no more of a journal than that takes. What is not ours is
+// not read at all, unless its lock is held: then somebody alive made it, and is worth naming.
+func glance(f *os.File, facts fileFacts, lock lockState) (journalState, error) {
+	ours := facts.mine && facts.mode&modeOthersWrite == 0
+	if !ours && lock != lockHeld {
+		return journalState{}, nil
+	}
+	head, err := io.ReadAll(io.NewSectionReader(f, 0, journalHeadBytes))
+	if err != nil {
+		return journalState{}, bare(err)
+	}
+	return readJournal(head), nil
 }
 
 // meetRivals is the first half of the output lock: a live job of this output ends this one at once, and so does one that

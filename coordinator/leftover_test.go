@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -462,5 +463,49 @@ func TestARivalThatLookedBeforeOurJournalStoodIsWaitedFor(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestAHugeFileWithAJournalsNameCostsNothing is about a directory that others may write into too.
+func TestAHugeFileWithAJournalsNameCostsNothing(t *testing.T) {
+	for _, sizeBytes := range []int64{1000 << 20, 1100 << 20} {
+		dir := t.TempDir()
+		name := filepath.Join(dir, ".f.txt."+strings.Repeat("ab", 16)+".journal.1")
+		if err := errors.Join(os.WriteFile(name, nil, 0o644), os.Truncate(name, sizeBytes)); err != nil {
+			t.Fatal(err)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		o := claimedOutput(t, requestFor(filepath.Join(dir, "f.txt")))
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; took > 64<<20 {
+			t.Errorf("%d bytes of memory for a file of %d", took, sizeBytes)
+		}
+		if err := o.abandon(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestWhatOthersMayWriteIsNotOurs tells a journal, which never has such bits, from a staging file, whose bits are the
+// umask's.
+func TestWhatOthersMayWriteIsNotOurs(t *testing.T) {
+	for name, left := range map[string][]string{
+		".part": {"f.txt"}, ".journal.1": {".f.txt.ID.part", ".f.txt.ID.journal.1", "f.txt"},
+	} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "f.txt")
+		dead := claimedAndDead(t, requestFor(path))
+		if err := os.Chmod(filepath.Join(dir, "."+dead.stem.text+"."+dead.jobID+name), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		request := requestFor(path)
+		request.leftover = LeftoverDiscard
+		o := claimedOutput(t, request)
+		writeFifteen(t, o)
+		if _, err := o.publish(); err != nil {
+			t.Fatal(err)
+		}
+		wantNames(t, dir, left...)
 	}
 }

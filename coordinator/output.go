@@ -106,7 +106,7 @@ func (o *output) prepare(ctx context.Context) error {
 	if err := o.refuseTooLarge(); err != nil {
 		return err
 	}
-	if err := probeFileSystem(o.dir, o.stem, &o.fs); err != nil {
+	if err := probeFileSystem(ctx, o.dir, o.stem, &o.fs); err != nil {
 		return fileFailure("create a file beside", o.path, err)
 	}
 	if !o.fs.ExclusiveRename && !o.fs.HardLinks && o.request.existing == ExistingRefuse {
@@ -213,6 +213,15 @@ func (o *output) record(extents []layout.Extent) error { return o.journal.record
 // link and the exact size. What somebody or a file system added is cut off, durably, and the number of bytes returned
 // (nerdunit/androidsideloader#163); a shorter file is an error: its bytes are gone, and extending it would hide that.
 func (o *output) check() (cutBytes int64, err error) {
+	cutBytes, err = o.look()
+	if err == nil && cutBytes > 0 {
+		err = o.cut()
+	}
+	return cutBytes, err
+}
+
+// look is check without a repair: it returns the bytes that are too many.
+func (o *output) look() (excessBytes int64, err error) {
 	if err := o.refuseLost(); err != nil {
 		return 0, err
 	}
@@ -220,23 +229,21 @@ func (o *output) check() (cutBytes int64, err error) {
 	if err != nil {
 		return 0, fileFailure("stat", o.staging.Name(), err)
 	}
-	cutBytes = facts.size - o.request.sizeBytes
+	excessBytes = facts.size - o.request.sizeBytes
 	switch {
 	case !facts.regular() || facts.links != 1:
 		err = &Failure{
 			Op: "check", Path: o.staging.Name(), Hint: "see who else uses this directory, and run again",
 			Err: fmt.Errorf("it has %d names, and only one is of this job", facts.links),
 		}
-	case cutBytes < 0:
+	case excessBytes < 0:
 		err = &Failure{
 			Op: "check", Path: o.staging.Name(), Hint: "see who else uses this directory, and run again",
-			Extent: layout.Extent{Off: facts.size, Len: -cutBytes},
+			Extent: layout.Extent{Off: facts.size, Len: -excessBytes},
 			Err:    fmt.Errorf("another program cut it to %d bytes", facts.size),
 		}
-	case cutBytes > 0:
-		err = o.cut()
 	}
-	return max(cutBytes, 0), err
+	return max(excessBytes, 0), err
 }
 
 func (o *output) cut() error {

@@ -69,8 +69,7 @@ func TestFileThatAppearsIsKeptByTheLinkToo(t *testing.T) {
 	if err := os.WriteFile(dir+"/f.txt", []byte("precious"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	_, err := o.climb()
-	wantFailure(t, err, KindRefused, "exists")
+	wantFailure(t, o.climb(), KindRefused, "exists")
 	wantContent(t, dir+"/f.txt", "precious")
 }
 
@@ -141,11 +140,27 @@ func TestStagingNameThatCannotBeRemovedAfterTheLinkIsAWarning(t *testing.T) {
 		}
 		return do()
 	}})
-	_, p, err := publishOn(t, requestFor(dir+"/f.txt"))
-	if err != nil || len(p.warnings) != 1 || !strings.Contains(p.warnings[0], "EIO") {
-		t.Errorf("published %+v, %v; want a warning", p, err)
+	o, p, err := publishOn(t, requestFor(dir+"/f.txt"))
+	command := "rm -- '" + dir + "/" + o.stagingName() + "'"
+	if err != nil || len(p.warnings) != 1 || !strings.Contains(p.warnings[0], "EIO") || !strings.Contains(p.warnings[0], command) {
+		t.Errorf("published %+v, %v; want a warning with %s", p, err, command)
 	}
 	wantContent(t, dir+"/f.txt", fifteenText)
+}
+
+func TestStagingNameThatCouldNotBeRemovedAtOnceIsTriedAgain(t *testing.T) {
+	var failed atomic.Bool
+	dir := mountFaulty(t, fuseFaults{rename: noExclusiveRename, unlink: func(name string, do func() fuse.Status) fuse.Status {
+		if strings.HasSuffix(name, ".part") && failed.CompareAndSwap(false, true) {
+			return fuse.EIO
+		}
+		return do()
+	}})
+	_, p, err := publishOn(t, requestFor(dir+"/f.txt"))
+	if err != nil || len(p.warnings) != 0 || !failed.Load() {
+		t.Errorf("published %+v, %v; want no warning", p, err)
+	}
+	wantNames(t, dir, "f.txt")
 }
 
 func TestDirectoryThatCannotBeFlushedIsToldAndADamagedOneIsAnError(t *testing.T) {

@@ -272,6 +272,7 @@ func TestFileSystemsAreNamedByTheirMagicNumbers(t *testing.T) {
 	for magic, want := range map[uint32]string{
 		0xef53: "ext4", 0x58465342: "xfs", 0x9123683e: "btrfs", 0x2fc12fc1: "zfs", 0x01021994: "tmpfs", 0x6969: "nfs",
 		0xff534d42: "cifs", 0xfe534d42: "cifs", 0x517b: "cifs", 0x01021997: "9p", 0x65735546: "fuse", 0x794c7630: "overlay",
+		0x0bd00bd0: "lustre", 0x47504653: "gpfs", 0x00c36400: "ceph", 0x5346414f: "afs", 0x6b414653: "afs", 0x73757245: "coda",
 		0x12345678: "0x12345678",
 	} {
 		if got := typeOfMagic(magic); got != want {
@@ -433,5 +434,15 @@ func TestEnvironmentSaysWhereTheRunTookPlace(t *testing.T) {
 	}
 	if e.FileSystem.Type == "" || e.FileSystem.FreeBytes == 0 {
 		t.Errorf("the file system is %+v", e.FileSystem)
+	}
+}
+
+func TestAFileSystemThatCompressesIsToldThatItsPlainSizeCounts(t *testing.T) {
+	for kind, want := range map[string]bool{"btrfs": true, "zfs": true, "ext4": false} {
+		o := &output{path: "f.txt", fs: FileSystem{Type: kind, FreeBytes: 10}, request: requestFor("f.txt")}
+		f := o.noSpace("check", errors.New("full"))
+		if got := strings.Contains(f.Hint, "compression is not counted, and nothing forces it"); got != want {
+			t.Errorf("on %s the hint is %q", kind, f.Hint)
+		}
 	}
 }

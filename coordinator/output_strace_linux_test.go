@@ -147,3 +147,22 @@ func TestB16EveryRawCallThatASignalInterruptsIsRepeated(t *testing.T) {
 		})
 	}
 }
+
+// TestAnExclusiveRenameThatASandboxForbidsIsNotAskedForAgain forbids it as a filter of system calls does: EPERM.
+func TestAnExclusiveRenameThatASandboxForbidsIsNotAskedForAgain(t *testing.T) {
+	strace, err := exec.LookPath("strace")
+	if err != nil {
+		t.Skip("no strace here")
+	}
+	for _, errno := range []string{"EPERM", "EINVAL"} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "f.txt")
+		cmd := childCommand(t, "whole", path, strace, "--seccomp-bpf", "-f", "-o", "/dev/null", "-e", "trace=renameat2",
+			"-e", "inject=renameat2:error="+errno)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", errno, err, out)
+		}
+		wantNames(t, dir, "f.txt")
+		wantContent(t, path, fifteenText)
+	}
+}

@@ -1,9 +1,8 @@
 package coordinator
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
+	"strings"
 )
 
 // publication is what publish achieved.
@@ -20,13 +19,18 @@ func (o *output) publish() (publication, error) {
 	if err := o.readyToPublish(); err != nil {
 		return publication{}, joined(err, o.abandon())
 	}
-	warnings, err := o.climb()
-	if err != nil {
+	if err := o.climb(); err != nil {
 		return publication{}, joined(err, o.abandon())
 	}
 	o.published = true
-	p := publication{nameDurable: true, warnings: warnings}
-	if err := o.dir.sync(); err != nil {
+	p := publication{nameDurable: true}
+	_ = o.unlinkStaging() // before the flush, to be flushed too; a failure is tried again, and told, behind it
+	err := o.dir.sync()
+	if unlinked := o.unlinkStaging(); unlinked != nil {
+		p.warnings = append(p.warnings, fmt.Sprintf("%v: the file is complete, and this is a second name of it; remove it with"+
+			" rm -- %s", unlinked, shellQuoted(o.at(o.stagingName()))))
+	}
+	if err != nil {
 		p.nameDurable = false
 		if !isUnsupported(err) {
 			f := fileFailure("fsync", o.dir.path, err)
@@ -49,11 +53,11 @@ func (o *output) readyToPublish() error {
 	if err := o.refuseSuperseded(); err != nil {
 		return err
 	}
-	cutBytes, err := o.check()
-	if err == nil && cutBytes > 0 {
+	excessBytes, err := o.look()
+	if err == nil && excessBytes > 0 {
 		err = &Failure{
 			Op: "publish", Path: o.staging.Name(), Hint: "see who else uses this directory, and run again",
-			Err: fmt.Errorf("another program added %d bytes at the end", cutBytes),
+			Err: fmt.Errorf("another program added %d bytes at the end", excessBytes),
 		}
 	}
 	if err != nil {
@@ -62,25 +66,26 @@ func (o *output) readyToPublish() error {
 	return o.refuseExisting()
 }
 
-// climb is the ladder: an exclusive rename, else a link and an unlink, and a plain rename only where replacing was
-// asked for.
-func (o *output) climb() (warnings []string, err error) {
+// climb is the ladder: an exclusive rename where the probing found that it works, else a link, whose unlink follows, and
+// a plain rename only where replacing was asked for.
+func (o *output) climb() error {
 	staging := o.stagingName()
 	if o.request.existing == ExistingReplace {
-		return nil, o.settle("rename", o.dir.rename(staging, o.name))
+		return o.settle("rename", o.dir.rename(staging, o.name))
 	}
-	err = o.dir.renameExclusive(staging, o.name)
-	if !isUnsupported(err) {
-		return nil, o.settle("rename", err)
+	if o.fs.ExclusiveRename {
+		if err := o.dir.renameExclusive(staging, o.name); !isUnsupported(err) {
+			return o.settle("rename", err)
+		}
 	}
-	if err := o.settle("link", o.dir.link(staging, o.name)); err != nil {
-		return nil, err
-	}
-	if err := o.dir.remove(staging); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		warnings = append(warnings, fileFailure("unlink", o.at(staging), err).Error())
-	}
-	return warnings, nil
+	return o.settle("link", o.dir.link(staging, o.name))
 }
+
+// unlinkStaging takes the second name away that a link leaves; after a rename there is none.
+func (o *output) unlinkStaging() error { return o.removeOwn(o.stagingName(), o.id) }
+
+// shellQuoted is a path as a shell takes it.
+func shellQuoted(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }
 
 // settle judges a step by what it did, not by what it said: after any error the inode under the final name decides. A
 // network file system repeats a request whose answer was lost and then reports that the source is gone or the target

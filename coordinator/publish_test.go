@@ -61,8 +61,7 @@ func TestTheLadderItselfNeverReplaces(t *testing.T) {
 	if err := os.WriteFile(path, []byte("precious"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	_, err := o.climb()
-	wantFailure(t, err, KindRefused, "exists", "EEXIST")
+	wantFailure(t, o.climb(), KindRefused, "exists", "EEXIST")
 	wantContent(t, path, "precious")
 	if err := o.abandon(); err != nil {
 		t.Fatal(err)
@@ -100,5 +99,21 @@ func TestAnErrorAfterTheDeedIsSuccess(t *testing.T) {
 	}
 	if err := o.settle("rename", errors.New("lost answer")); err != nil {
 		t.Errorf("the file stands under its final name, and the answer is %v", err)
+	}
+}
+
+func TestTheLastLookBeforeThePublishRepairsNothing(t *testing.T) {
+	o := claimedOutput(t, requestFor(filepath.Join(t.TempDir(), "f.txt")))
+	writeFifteen(t, o)
+	size := int64(len(fifteenText) + 5)
+	if err := o.staging.Truncate(size); err != nil {
+		t.Fatal(err)
+	}
+	wantFailure(t, o.readyToPublish(), KindRuntime, "added 5 bytes")
+	if facts, err := statFile(o.staging); err != nil || facts.size != size {
+		t.Errorf("it has %d bytes now, %v", facts.size, err)
+	}
+	if cut, err := o.check(); err != nil || cut != 5 {
+		t.Errorf("check cut %d bytes, %v", cut, err)
 	}
 }

@@ -32,7 +32,7 @@ func isRemote(magic uint32) bool {
 	)
 	switch magic {
 	case unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.V9FS_MAGIC, unix.FUSE_SUPER_MAGIC,
-		unix.AFS_SUPER_MAGIC, unix.CODA_SUPER_MAGIC, smb2, ceph, lustre, gpfs:
+		unix.AFS_SUPER_MAGIC, unix.AFS_FS_MAGIC, unix.CODA_SUPER_MAGIC, smb2, ceph, lustre, gpfs:
 		return true
 	default:
 		return false
