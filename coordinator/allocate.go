@@ -128,10 +128,22 @@ func (o *output) addSpace(f *Failure) *Failure {
 	return space
 }
 
-// measureFree asks again how much space there is; where that fails, what was known stays.
+// heldBytes is the space that the staging file takes. It comes back when the job is given up.
+func (o *output) heldBytes() int64 {
+	if o.staging == nil {
+		return 0
+	}
+	facts, err := statFile(o.staging)
+	if err != nil {
+		return 0
+	}
+	return facts.allocated
+}
+
+// measureFree asks again how much space there is for us, what we hold included; where that fails, what was known stays.
 func (o *output) measureFree() {
 	if held, err := describeFileSystem(o.dir); err == nil {
-		o.fs.FreeBytes = held.FreeBytes
+		o.fs.FreeBytes = held.FreeBytes + o.heldBytes()
 	}
 }
 

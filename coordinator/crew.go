@@ -26,7 +26,8 @@ const (
 // hand is one worker process in a crew. The dispatcher's goroutine owns it.
 type hand struct {
 	writer  writer
-	address string // as it was named; for messages
+	wire    *grpcWriter // the same worker, for what the dispatcher does not ask of it: reading back, release
+	address string      // as it was named; for messages
 	about   description
 	state   handState
 	busy    int       // streams that have not ended
@@ -36,6 +37,9 @@ type hand struct {
 	strikes int   // since its last receipt: it said that it is there, was given work, and came to nothing
 	err     error // why it is not ready
 }
+
+// speak sets how the worker is spoken with from now on.
+func (h *hand) speak(w *grpcWriter) { h.writer, h.wire = w, w }
 
 // sendAway gives a worker a rest that doubles each time, up to a lease.
 func (h *hand) sendAway(cause error, now time.Time, lease time.Duration) {

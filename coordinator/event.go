@@ -103,9 +103,10 @@ type BatchDurable struct {
 }
 
 // FlushFailed says that a flush reported an error and that these extents will be written again. After the final flush,
-// which names none, the whole file is read back and what is bad is written again.
+// or a worker's close, which name none, the whole file is read back and what is bad is written again.
 type FlushFailed struct {
 	Extents []layout.Extent
+	Final   bool
 	Err     error
 }
 

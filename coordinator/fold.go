@@ -24,7 +24,9 @@ type Fold struct {
 	prefault, fill, put, flush     time.Duration
 	receiptBytes, ownedBytes       int64
 	writeBegan, acceptedBy, doneBy time.Duration
-	writing                        bool // a PhaseWrite was seen
+	doubtedBytes                   int64 // that were durable before the final flush failed
+	mending                        bool  // it did: what is written now was written before
+	writing                        bool  // a PhaseWrite was seen
 	ended                          bool
 }
 
@@ -84,6 +86,10 @@ func (f *Fold) Observe(e Event) {
 		f.report.Warnings = append(f.report.Warnings, b.Text)
 	case FlushFailed:
 		f.report.Errors = append(f.report.Errors, errorReport("flush", b.Err))
+		if b.Final {
+			f.mending = true
+			f.doubtedBytes, f.report.DurableBytes = f.report.DurableBytes, 0
+		}
 	case JobEnded:
 		f.end(b)
 	}
@@ -145,6 +151,10 @@ func (f *Fold) progress(p Progress) {
 
 // accept takes a receipt. The first that counts makes the bytes its worker's; every other one is work done twice.
 func (f *Fold) accept(b ExtentWritten) {
+	if f.mending { // its first writer keeps it
+		f.receiptBytes += b.Extent.Len
+		return
+	}
 	x := f.written[b.Extent.Off]
 	if x == nil {
 		x = &writtenExtent{lenBytes: b.Extent.Len}
@@ -184,8 +194,11 @@ func (f *Fold) withdraw(b ExtentFailed) {
 }
 
 func (f *Fold) makeDurable(b BatchDurable) {
-	f.report.DurableBytes += b.Bytes
 	f.flush += b.Flush
+	if f.mending { // nothing is certain before the end
+		return
+	}
+	f.report.DurableBytes += b.Bytes
 	f.doneBy = f.last
 	for _, e := range b.Extents {
 		delete(f.written, e.Off)
@@ -200,6 +213,7 @@ func (f *Fold) end(b JobEnded) {
 		return
 	}
 	f.report.Complete = true
+	f.report.DurableBytes += f.doubtedBytes
 	f.report.Durable = f.planned.Sync != SyncNone
 	f.report.FileBytes = f.planned.SizeBytes
 }

@@ -42,11 +42,11 @@ func (j *journal) append(kind recordType, payload []byte) error {
 	return j.err
 }
 
-// recordDurable adds extents that are durable already.
-func (j *journal) recordDurable(extents []layout.Extent) error {
+// recordExtents adds extents that are durable already, or that are durable no more.
+func (j *journal) recordExtents(kind recordType, extents []layout.Extent) error {
 	for len(extents) > 0 {
 		n := min(len(extents), durableExtentMax)
-		if err := j.appendDurable(recordDurable, encodeExtents(extents[:n])); err != nil {
+		if err := j.appendDurable(kind, encodeExtents(extents[:n])); err != nil {
 			return err
 		}
 		extents = extents[n:]

@@ -34,6 +34,7 @@ const (
 	recordHeader  recordType = 1 // journalHeader; the first record, once
 	recordClaim   recordType = 2 // empty: this job has the output; see output.contend
 	recordDurable recordType = 3 // extents that were durable before the record was written
+	recordRevoke  recordType = 4 // extents that are durable no more, whatever was recorded before
 )
 
 // journalHeader is what a job can be recognised and resumed by. No secret is in it.
@@ -143,10 +144,25 @@ func (s *journalState) applyPayload(kind recordType, payload []byte) error {
 			return fmt.Errorf("durable extents: %w", err)
 		}
 		s.durable = append(s.durable, extents...)
+	case recordRevoke:
+		extents, err := decodeExtents(payload, s.header.sizeBytes)
+		if err != nil {
+			return fmt.Errorf("revoked extents: %w", err)
+		}
+		s.durable = without(s.durable, layout.NewExtents(extents...))
 	default:
 		return fmt.Errorf("type %d is unknown", kind)
 	}
 	return nil
+}
+
+// without is what of extents is not in a set, in the order of extents.
+func without(extents []layout.Extent, gone layout.Extents) []layout.Extent {
+	var left []layout.Extent
+	for _, e := range extents {
+		left = append(left, layout.NewExtents(e).Minus(gone)...)
+	}
+	return left
 }
 
 // encodeHeader writes a header: magic, format, then the fields in order.

@@ -12,6 +12,24 @@ import (
 	"gigafizz/layout"
 )
 
+func TestRevokedExtentsAreDurableNoMoreUntilTheyAreRecordedAgain(t *testing.T) {
+	data := appendRecord(nil, recordHeader, 1, encodeHeader(exampleHeader()))
+	for i, r := range []struct {
+		kind   recordType
+		extent layout.Extent
+	}{
+		{recordDurable, layout.Extent{Off: 0, Len: 300}},
+		{recordRevoke, layout.Extent{Off: 100, Len: 100}},
+		{recordDurable, layout.Extent{Off: 150, Len: 10}},
+	} {
+		data = appendRecord(data, r.kind, uint64(2+i), encodeExtents([]layout.Extent{r.extent}))
+	}
+	want := []layout.Extent{{Off: 0, Len: 100}, {Off: 200, Len: 100}, {Off: 150, Len: 10}}
+	if diff := cmp.Diff(want, readJournal(data).durable); diff != "" {
+		t.Errorf("durable (-want +got):\n%s", diff)
+	}
+}
+
 var compareIDs = cmp.Comparer(func(a, b fileID) bool { return a.device == b.device && a.inode == b.inode })
 
 func exampleHeader() journalHeader {

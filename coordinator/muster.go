@@ -50,7 +50,9 @@ func (r *run) muster(ctx context.Context) error {
 // handFor makes a hand of a member.
 func (r *run) handFor(m Member) *hand {
 	about := description{host: m.Address, root: r.job.Target.Root, dir: r.job.Target.Dir}
-	return &hand{address: m.Address, writer: newWriter(m, r.job.Lease).forJob(r.wire, about)}
+	h := &hand{address: m.Address}
+	h.speak(newWriter(m, r.job.Lease, about).forJob(r.wire))
+	return h
 }
 
 // newcomers makes hands of members that are not known yet.
@@ -73,11 +75,7 @@ func (r *run) askAll(ctx context.Context) []error {
 	errs := make([]error, len(r.crew))
 	var asking sync.WaitGroup
 	for i, h := range r.crew {
-		asking.Go(func() {
-			w := h.writer.(*grpcWriter)
-			h.about, errs[i] = w.describe(ctx)
-			w.about = h.about
-		})
+		asking.Go(func() { h.about, errs[i] = h.wire.describe(ctx) })
 	}
 	asking.Wait()
 	return errs

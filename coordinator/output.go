@@ -207,7 +207,14 @@ func (o *output) flush() error {
 }
 
 // record notes in the journal that extents are durable, durably. The caller flushed them first.
-func (o *output) record(extents []layout.Extent) error { return o.journal.recordDurable(extents) }
+func (o *output) record(extents []layout.Extent) error {
+	return o.journal.recordExtents(recordDurable, extents)
+}
+
+// revoke notes in the journal, durably, that extents cannot be called durable any more.
+func (o *output) revoke(extents []layout.Extent) error {
+	return o.journal.recordExtents(recordRevoke, extents)
+}
 
 // check compares the staging file with what was created: the same inode under the same name, a regular file with one
 // link and the exact size. What somebody or a file system added is cut off, durably, and the number of bytes returned

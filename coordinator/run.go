@@ -1,12 +1,15 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"path"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,6 +32,7 @@ type run struct {
 	crew    []*hand
 	policy  policy
 	planned []layout.Extent
+	under   string       // the output's directory as the workers name it, beneath their root
 	output  *output      // nil where there is no file
 	flush   func() error // of the output; a test may let it fail
 	claimed bool
@@ -137,6 +141,12 @@ func (r *run) open(ctx context.Context) (reason string, err error) {
 		return "", err
 	}
 	r.flush = r.output.flush
+	if r.under, err = beneath(r.job.Target.Dir, filepath.Dir(r.job.Target.Path), "."); err != nil {
+		return "", &Failure{
+			Kind: KindUsage, Op: "name the output", Path: r.job.Target.Path, Err: err,
+			Hint: "write beneath the root of the workers, or give them a root that holds the output",
+		}
+	}
 	if r.job.Target.Sink, reason, err = chooseSink(r.output.fileSystem(), r.job.Target.Sink, r.wire.among); err != nil {
 		return "", err
 	}
@@ -183,14 +193,7 @@ func (r *run) claim(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	name, err := beneath(r.job.Target.Dir, filepath.Dir(r.job.Target.Path), r.output.stagingName())
-	if err != nil {
-		return &Failure{
-			Kind: KindUsage, Op: "name the output", Path: r.job.Target.Path, Err: err,
-			Hint: "write beneath the root of the workers, or give them a root that holds the output",
-		}
-	}
-	r.wire.name = name
+	r.wire.name = path.Join(r.under, r.output.stagingName())
 	return nil
 }
 
@@ -223,7 +226,7 @@ func (r *run) newRound() {
 	r.round++
 	r.wire.epoch = journalEpoch<<32 | uint64(r.round)
 	for _, h := range r.crew {
-		h.writer = h.writer.(*grpcWriter).forJob(r.wire, h.about)
+		h.speak(h.wire.forJob(r.wire))
 	}
 }
 
@@ -249,7 +252,19 @@ func (r *run) writeExtents(ctx context.Context, extents []layout.Extent) error {
 	})
 	err := d.run(ctx)
 	r.crew, r.ledger = d.crew, d.ledger
-	return err
+	return r.spaceFailure(err)
+}
+
+// spaceFailure adds to a worker's want of space what only this side knows: how much was needed, how much there is, and
+// what would fit.
+func (r *run) spaceFailure(err error) error {
+	f, ok := errors.AsType[*Failure](err)
+	if !ok || f.Kind != KindSpace || r.output == nil {
+		return err
+	}
+	told := *r.output.addSpace(f)
+	told.Path, told.Extent, told.Host = f.Path, f.Extent, f.Host
+	return &told
 }
 
 func (r *run) rules() ledgerRules {
@@ -294,26 +309,46 @@ func (r *run) locate(p place) (domain, error) {
 }
 
 // settle ends the workers' part and flushes once more, so that whatever a worker did after its last flush is durable
-// too, and its last error known. After an error of this flush nobody knows what is on the disk: everything is read back
-// past the cache, what is bad is written again, and the second error is the end.
+// too, and its last error known.
 func (r *run) settle(ctx context.Context) error {
 	if r.job.Target.Sink == SinkMemory {
 		return nil // a release gives the bytes up; they are read back first
 	}
-	if err := r.release(ctx); err != nil {
+	fault, err := r.release(ctx)
+	if err != nil {
 		return err
 	}
 	if r.output == nil || r.job.Sync == SyncNone {
-		return nil
+		return fault
 	}
 	r.emit(PhaseBegan{Phase: PhaseFlush})
-	fault := r.finalFlush()
+	if fault == nil {
+		fault = r.finalFlush()
+	}
 	if fault == nil {
 		return nil
 	}
-	r.emit(FlushFailed{Err: fault})
-	if err := r.rewriteBad(ctx); err != nil {
+	return r.mend(ctx, fault)
+}
+
+// mend follows an error of the last flush, or of a worker's close. Nobody knows then what is on the disk, so the journal
+// takes back all that it says, everything is read back past the cache, and what is bad, or could not be read that way, is
+// written again: after such an error the kernel keeps the pages and calls them clean, so a cache would only show what was
+// meant (Rebello et al., "Can Applications Recover from fsync Failures?", USENIX ATC 2020). The second error is the end.
+func (r *run) mend(ctx context.Context, fault error) error {
+	r.emit(FlushFailed{Final: true, Err: fault})
+	all := wholeFile(r.layout.Size()).extents
+	if err := r.output.revoke(all); err != nil {
 		return err
+	}
+	again, err := r.rewriteBad(ctx)
+	if err != nil {
+		return err
+	}
+	if again != nil {
+		f := *asFailure("close", again)
+		f.Err = fmt.Errorf("closing failed again, with everything bad written again between: %w", f.Err)
+		return r.spaceFailure(&f)
 	}
 	if err := r.finalFlush(); err != nil {
 		f := *asFailure("flush", err)
@@ -321,7 +356,7 @@ func (r *run) settle(ctx context.Context) error {
 		f.Err = fmt.Errorf("the final flush failed twice, with everything bad written again between: %w", f.Err)
 		return &f
 	}
-	return nil
+	return r.output.record(all)
 }
 
 func (r *run) finalFlush() error {
@@ -333,52 +368,59 @@ func (r *run) finalFlush() error {
 	return nil
 }
 
-// rewriteBad reads the whole file back and writes again what is not right.
-func (r *run) rewriteBad(ctx context.Context) error {
-	bad, err := r.readBack(ctx, r.planned)
+// rewriteBad reads the whole file back and writes again what is not right, or not known to be. fault is a worker's word
+// that its file could not be closed.
+func (r *run) rewriteBad(ctx context.Context) (fault, err error) {
+	found, err := r.readBack(ctx, r.planned)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	m := missing{sizeBytes: r.layout.Size()}
-	for _, b := range bad {
-		m.extents = append(m.extents, b.Extent)
-	}
-	if len(bad) == 0 {
-		return nil
+	again := plan(missing{sizeBytes: r.layout.Size(), extents: slices.Concat(found.bad, found.unproven)}, r.policy)
+	if len(again) == 0 {
+		return nil, nil
 	}
 	r.emit(PhaseBegan{Phase: PhaseWrite})
-	if err := r.writeExtents(ctx, plan(m, r.policy)); err != nil {
-		return err
+	if err := r.writeExtents(ctx, again); err != nil {
+		return nil, err
 	}
 	r.emit(PhaseBegan{Phase: PhaseFlush})
 	return r.release(ctx)
 }
 
-// release tells every worker that the job is over and waits, for a bounded time, until none of them stores any more. A
-// worker of this kernel that does not answer can only write the same bytes into the same pages; one on another host
-// could write a half-filled page back after the file was published and changed by somebody.
-func (r *run) release(ctx context.Context) error {
+// release tells every worker that the job is over and waits, for a bounded time, until none of them stores any more. fault
+// is the first answer that says that a file could not be closed: bytes that were accepted may be nowhere. err is a worker
+// that did not answer and must not be left alone.
+func (r *run) release(ctx context.Context) (fault, err error) {
 	if !r.engaged {
-		return nil
+		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, max(releaseMin, min(r.job.Lease, time.Since(r.began)/4)))
 	defer cancel()
 	errs := make([]error, len(r.crew))
 	var releasing sync.WaitGroup
 	for i, h := range r.crew {
-		releasing.Go(func() { errs[i] = h.writer.(*grpcWriter).release(ctx) })
+		releasing.Go(func() { errs[i] = h.wire.release(ctx) })
 	}
 	releasing.Wait()
 	for i, h := range r.crew {
-		if err := r.judgeRelease(h, errs[i]); err != nil {
-			return err
+		if lostInClosing(errs[i]) {
+			if fault == nil {
+				fault = r.spaceFailure(errs[i])
+			}
+			continue
+		}
+		if err := r.judgeSilence(h, errs[i]); err != nil {
+			return nil, err
 		}
 	}
 	r.engaged = false
-	return nil
+	return fault, nil
 }
 
-func (r *run) judgeRelease(h *hand, err error) error {
+// judgeSilence says whether a worker matters that was not released. One of this kernel can only write the same bytes into
+// the same pages; one on another host could write a half-filled page back after the file was published and changed by
+// somebody.
+func (r *run) judgeSilence(h *hand, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -398,7 +440,8 @@ func (r *run) publish(context.Context) error {
 	r.emit(PhaseBegan{Phase: PhasePublish})
 	if r.output == nil {
 		r.published = true
-		return r.release(context.Background())
+		fault, err := r.release(context.Background())
+		return cmp.Or(err, fault)
 	}
 	cut, err := r.output.check()
 	if err != nil {
@@ -448,7 +491,7 @@ func (r *run) farewell() {
 	var releasing sync.WaitGroup
 	for _, h := range r.crew {
 		// A worker that does not answer stops by itself when its lease is over.
-		releasing.Go(func() { _ = h.writer.(*grpcWriter).release(ctx) })
+		releasing.Go(func() { _ = h.wire.release(ctx) })
 	}
 	releasing.Wait()
 }

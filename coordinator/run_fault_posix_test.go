@@ -3,6 +3,7 @@
 package coordinator
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -144,6 +146,246 @@ func TestFailedFinalFlushMeansReadingBackAndWritingAgain(t *testing.T) {
 	wantRight(t, job)
 	if calls := s.asked(); calls[len(calls)-1] != "verify" || !slices.Contains(calls[slices.Index(calls, "verify"):], "write") {
 		t.Fatalf("calls %v", calls)
+	}
+}
+
+func TestFailedFinalFlushWritesEverythingAgainWhereOnlyTheCacheCanBeRead(t *testing.T) {
+	for _, readPath := range []string{"cached", "client-uncached", ""} {
+		dir := t.TempDir()
+		s, m := newScripted(t, dir, 2)
+		s.readPath = readPath
+		job := scriptedJob(dir)
+		var written atomic.Int64
+		s.onWrite = func(_ context.Context, e layout.Extent) error {
+			written.Add(e.Len)
+			return nil
+		}
+		r, err := runWithFlush(t, job, m, func(times int) error {
+			if times == 1 {
+				return &Failure{Op: "fsync", Errno: "EIO", Err: errors.New("input/output error")}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantRight(t, job)
+		if written.Load() != 2*r.FileBytes || r.DurableBytes != r.FileBytes || ownedBytes(r) != r.FileBytes || r.RedoneBytes != r.FileBytes {
+			t.Fatalf("%s: %d bytes were written for a file of %d, durable %d", readPath, written.Load(), r.FileBytes, r.DurableBytes)
+		}
+	}
+}
+
+func TestFailedFinalFlushRevokesTheJournalBeforeAnythingIsWrittenAgain(t *testing.T) {
+	dir := t.TempDir()
+	s, m := newScripted(t, dir, 2)
+	s.readPath = "cached"
+	job := scriptedJob(dir)
+	journaled := func() []layout.Extent {
+		for _, name := range names(t, dir) {
+			if strings.HasSuffix(name, ".journal.1") {
+				data, err := os.ReadFile(filepath.Join(dir, name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return readJournal(data).durable
+			}
+		}
+		t.Fatal("there is no journal")
+		return nil
+	}
+	var again atomic.Bool
+	var once sync.Once
+	s.onWrite = func(context.Context, layout.Extent) error {
+		if again.Load() {
+			once.Do(func() {
+				if left := journaled(); len(left) > 0 {
+					t.Errorf("while it is written again the journal calls %v durable", left)
+				}
+			})
+		}
+		return nil
+	}
+	_, err := runWithFlush(t, job, m, func(times int) error {
+		switch {
+		case times == 1 && lengthOf(journaled()) == 0:
+			t.Error("nothing was durable before")
+		case times == 1:
+			again.Store(true)
+			return &Failure{Op: "fsync", Errno: "EIO", Err: errors.New("input/output error")}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantRight(t, job)
+}
+
+// answered is a worker's answer that an operation failed.
+func answered(code codes.Code, f *gigafizzv1.Failure) error {
+	st, err := status.New(code, f.GetMessage()).WithDetails(f)
+	if err != nil {
+		panic(err)
+	}
+	return st.Err()
+}
+
+func overQuota() error {
+	return answered(codes.ResourceExhausted, &gigafizzv1.Failure{
+		Operation: "close", Errno: "EDQUOT", HostName: "scripted", Message: "disk quota exceeded",
+	})
+}
+
+func TestB07FailedCloseMeansReadingBackAndWritingAgain(t *testing.T) {
+	dir := t.TempDir()
+	s, m := newScripted(t, dir, 2)
+	s.readPath = "cached"
+	job := scriptedJob(dir)
+	var closed atomic.Int32
+	s.onRelease = func(context.Context) error {
+		if closed.Add(1) == 1 {
+			return overQuota()
+		}
+		return nil
+	}
+	r, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantRight(t, job)
+	calls := s.asked()
+	if first := slices.Index(calls, "release"); !slices.Contains(calls[first:], "write") || len(r.Errors) != 1 {
+		t.Fatalf("calls %v, errors %+v", calls, r.Errors)
+	}
+}
+
+func TestB07CloseThatFailsAgainFailsTheRun(t *testing.T) {
+	for _, sync := range []Sync{SyncBatch, SyncNone} {
+		dir := t.TempDir()
+		s, m := newScripted(t, dir, 2)
+		s.onRelease = func(context.Context) error { return overQuota() }
+		s.readPath = "cached"
+		job := scriptedJob(dir)
+		job.Sync = sync
+		_, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job)
+		if f := wantNothing(t, job, err, KindSpace); f.Errno != "EDQUOT" || f.Op != "close" {
+			t.Fatalf("error %v", f)
+		}
+	}
+}
+
+func TestB09FullDiskInMidRunSaysWhatWasNeededWhatThereIsAndWhatFits(t *testing.T) {
+	dir := t.TempDir()
+	s, m := newScripted(t, dir, 1)
+	job := scriptedJob(dir)
+	s.onWrite = func(_ context.Context, e layout.Extent) error {
+		if e.Off < 3<<16 {
+			return nil
+		}
+		return answered(codes.ResourceExhausted, &gigafizzv1.Failure{
+			Operation: "pwrite", Path: "out/" + names(t, dir)[1], Errno: "ENOSPC", HostName: "scripted",
+			Extent: extentToWire(e), Message: "no space left on device",
+		})
+	}
+	_, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job)
+	f := wantNothing(t, job, err, KindSpace)
+	text := f.Error() + "; " + f.Hint
+	for _, want := range []string{"pwrite " + dir + string(filepath.Separator), "at offset 196608, length", "ENOSPC", "needed 574", "available", "--n="} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q does not say %q", text, want)
+		}
+	}
+	if strings.Count(text, "at offset") != 1 || strings.Count(text, "pwrite") != 1 {
+		t.Errorf("%q says a thing twice", text)
+	}
+}
+
+func TestP03ReadingBackSurvivesTheLossOfAWorker(t *testing.T) {
+	for _, verify := range []Verify{VerifySample, VerifyFull} {
+		dir := t.TempDir()
+		dying, first := newScripted(t, dir, 2)
+		living, second := newScripted(t, dir, 2)
+		living.about.WorkerId = bytes.Repeat([]byte{8}, 16)
+		dying.onVerify = func(context.Context) error { return status.Error(codes.Unavailable, "connection reset") }
+		job := scriptedJob(dir)
+		job.Verify = verify
+		r, err := Run(t.Context(), Config{Roster: FixedRoster(first, second)}, job)
+		if err != nil || len(r.Warnings) != 1 || verify == VerifyFull && r.VerifiedBytes != r.FileBytes {
+			t.Fatalf("error %v, warnings %v, %d bytes verified", err, r.Warnings, r.VerifiedBytes)
+		}
+		wantRight(t, job)
+	}
+}
+
+func TestReadingBackWithoutAnyWorkerIsIncomplete(t *testing.T) {
+	dir := t.TempDir()
+	s, m := newScripted(t, dir, 2)
+	s.onVerify = func(context.Context) error { return status.Error(codes.Unavailable, "connection reset") }
+	job := scriptedJob(dir)
+	_, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job)
+	if f := wantNothing(t, job, err, KindIncomplete); !strings.Contains(f.Error(), "connection reset") {
+		t.Fatalf("error %v", f)
+	}
+}
+
+func TestStorageErrorOfAReadBackIsNotAskedForTwice(t *testing.T) {
+	dir := t.TempDir()
+	s, m := newScripted(t, dir, 2)
+	var asked atomic.Int32
+	s.onVerify = func(context.Context) error {
+		if asked.Add(1) == 1 {
+			return answered(codes.DataLoss, &gigafizzv1.Failure{Operation: "fsync", Errno: "EIO", Message: "input/output error"})
+		}
+		return nil
+	}
+	job := scriptedJob(dir)
+	_, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job)
+	if f := wantNothing(t, job, err, KindRuntime); f.Errno != "EIO" {
+		t.Fatalf("error %v", f)
+	}
+}
+
+func TestMemoryThatNoWorkerHoldsIsAnError(t *testing.T) {
+	s, m := newScripted(t, t.TempDir(), 2)
+	job := scriptedJob("")
+	job.Target, job.Verify = Target{Sink: SinkMemory}, VerifyFull
+	r := newRun(Config{Roster: FixedRoster(m)}, job)
+	if err := r.prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.ledger = newLedger(r.planned, r.rules())
+	for i := range r.ledger.entries {
+		r.ledger.entries[i].owner = "a process that has ended"
+	}
+	err := r.verify(t.Context())
+	if f, ok := err.(*Failure); !ok || f.Kind != KindIncomplete || len(s.asked()) > 0 {
+		t.Fatalf("error %v, calls %v", err, s.asked())
+	}
+}
+
+func TestOutputOutsideTheRootIsRefusedBeforeAnythingExists(t *testing.T) {
+	dir := t.TempDir()
+	_, m := newScripted(t, dir, 2)
+	job := scriptedJob(dir)
+	job.Target.Dir = t.TempDir()
+	_, err := Survey(t.Context(), Config{Roster: FixedRoster(m)}, job)
+	job.Target.Dir = dir
+	_ = wantNothing(t, job, err, KindUsage)
+}
+
+func TestNothingFlushedIsReadBackThroughTheCache(t *testing.T) {
+	for _, sync := range []Sync{SyncBatch, SyncNone} {
+		dir := t.TempDir()
+		s, m := newScripted(t, dir, 2)
+		job := scriptedJob(dir)
+		job.Sync = sync
+		if _, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := slices.Contains(s.asked(), "verify cached"), sync == SyncNone; got != want {
+			t.Fatalf("%s: calls %v", sync, s.asked())
+		}
 	}
 }
 

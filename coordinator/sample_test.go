@@ -77,18 +77,21 @@ func TestSampleOfALargeFileIsSpreadFromTheStart(t *testing.T) {
 
 func TestReadRequestsKeepOrderAndSizeAndGiveEveryThreadOne(t *testing.T) {
 	planned := plan(wholeFile(1<<30), policy{grainBytes: 1 << 20, extentBytes: 1 << 20})
-	requests := readRequests(planned, 4)
+	requests := readRequests(planned, 4, 1<<20)
 	var joined []layout.Extent
 	for _, r := range requests {
-		if lengthOf(r) > readBytesWish || len(r) > readExtentsMax {
-			t.Fatalf("a request of %d extents, %d bytes", len(r), lengthOf(r))
+		if r.bytes != lengthOf(r.extents) || r.bytes > readBytesWish || len(r.extents) > readExtentsMax {
+			t.Fatalf("a request of %d extents, %d bytes", len(r.extents), r.bytes)
 		}
-		joined = append(joined, r...)
+		joined = append(joined, r.extents...)
 	}
 	if !slices.Equal(joined, planned) {
 		t.Fatal("the requests are not the plan")
 	}
-	if n := len(readRequests(planned[:8], 4)); n < 4 {
+	if n := len(readRequests(planned[:8], 4, 1<<20)); n < 4 {
 		t.Fatalf("%d requests for four threads", n)
+	}
+	if n := len(readRequests([]layout.Extent{{Len: 1 << 40}}, 4, 1<<20)); n != 1<<40/readBytesWish {
+		t.Fatalf("%d requests for one long extent", n)
 	}
 }

@@ -39,13 +39,14 @@ type scripted struct {
 	onWrite    func(ctx context.Context, e layout.Extent) error // instead of writing; nil error: it is written
 	onVerify   func(ctx context.Context) error
 	onRelease  func(ctx context.Context) error
+	readPath   string                    // how it says that it reads back
 	garble     func(p []byte, off int64) // what is written instead
 }
 
 // newScripted starts a worker for the files of dir, in this kernel as far as the coordinator can tell.
 func newScripted(t *testing.T, dir string, threads int32) (*scripted, Member) {
 	t.Helper()
-	s := &scripted{dir: dir, about: &gigafizzv1.DescribeResponse{
+	s := &scripted{dir: dir, readPath: "dropped", about: &gigafizzv1.DescribeResponse{
 		WorkerId: bytes.Repeat([]byte{7}, 16), HostName: "scripted", ProcessId: 1, ProtocolVersion: ProtocolVersion,
 		GeneratorVersion: layout.GeneratorVersion, KernelId: kernelID(), PageSizeBytes: 4096, ThreadCount: threads,
 		AvailableMemoryBytes: 1 << 30, Roots: []string{"out"},
@@ -172,6 +173,9 @@ func (s *scripted) Flush(_ *gigafizzv1.FlushRequest, stream grpc.ServerStreaming
 
 func (s *scripted) Verify(req *gigafizzv1.VerifyRequest, stream grpc.ServerStreamingServer[gigafizzv1.VerifyResponse]) error {
 	s.called("verify")
+	if req.GetReadPath() == gigafizzv1.ReadPath_READ_PATH_CACHED {
+		s.called("verify cached")
+	}
 	if s.onVerify != nil {
 		if err := s.onVerify(stream.Context()); err != nil {
 			return err
@@ -202,7 +206,7 @@ func (s *scripted) Verify(req *gigafizzv1.VerifyRequest, stream grpc.ServerStrea
 			}
 		}
 	}
-	summary := &gigafizzv1.VerifySummary{ReadBytes: read, ReadPath: "cached"}
+	summary := &gigafizzv1.VerifySummary{ReadBytes: read, ReadPath: s.readPath}
 	return stream.Send(&gigafizzv1.VerifyResponse{Event: &gigafizzv1.VerifyResponse_Summary{Summary: summary}})
 }
 

@@ -31,7 +31,7 @@ func (v *verification) look(ctx context.Context) error {
 	waiting, ordered := make(chan *chunk), make(chan *chunk, chunksAheadPerSlot*slots)
 	var working sync.WaitGroup
 	for _, h := range v.crew {
-		w := h.writer.(*grpcWriter)
+		w := h.wire
 		for range h.about.threads {
 			working.Go(func() {
 				for c := range waiting {
@@ -92,7 +92,7 @@ func (v *verification) lookAt(ctx context.Context, w *grpcWriter, c *chunk) {
 	})
 	if c.err == nil {
 		v.emit(Verified{ReadPath: c.back.readPath})
-		c.err = c.check(v.job.Path, hostOf(w.about))
+		c.err = c.check(v.job.Path, hostOf(w.about()))
 	}
 }
 

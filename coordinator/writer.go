@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -24,20 +25,25 @@ const (
 // grpcWriter speaks with one worker process about one job. It is safe for concurrent use.
 type grpcWriter struct {
 	stub  gigafizzv1.WorkerServiceClient
-	about description
+	said  *atomic.Pointer[description] // what the worker last told of itself; one for all jobs and rounds
 	lease time.Duration
 	job   *gigafizzv1.Job // read only
 }
 
-// newWriter speaks with a member. It has no job yet.
-func newWriter(m Member, lease time.Duration) *grpcWriter {
-	return &grpcWriter{stub: gigafizzv1.NewWorkerServiceClient(m.Conn), lease: lease}
+// newWriter speaks with a member, which is presumed to be about until it tells itself. It has no job yet.
+func newWriter(m Member, lease time.Duration, about description) *grpcWriter {
+	w := &grpcWriter{stub: gigafizzv1.NewWorkerServiceClient(m.Conn), lease: lease, said: new(atomic.Pointer[description])}
+	w.said.Store(&about)
+	return w
 }
 
 // forJob speaks with the same worker about another job, or another round of it.
-func (w *grpcWriter) forJob(job wireJob, about description) *grpcWriter {
-	return &grpcWriter{stub: w.stub, about: about, lease: w.lease, job: job.proto()}
+func (w *grpcWriter) forJob(job wireJob) *grpcWriter {
+	return &grpcWriter{stub: w.stub, said: w.said, lease: w.lease, job: job.proto()}
 }
+
+// about is the worker as it last told of itself; for messages.
+func (w *grpcWriter) about() description { return *w.said.Load() }
 
 func (w *grpcWriter) progressInterval() int64 {
 	return max(min(progressMax, w.lease/progressPerLease).Milliseconds(), 1)
@@ -47,10 +53,11 @@ func (w *grpcWriter) progressInterval() int64 {
 func (w *grpcWriter) describe(ctx context.Context) (description, error) {
 	resp, err := w.stub.Describe(ctx, &gigafizzv1.DescribeRequest{ProtocolVersion: ProtocolVersion})
 	if err != nil {
-		return description{}, failureFromStatus(ctx, "describe", err, w.about)
+		return description{}, failureFromStatus(ctx, "describe", err, w.about())
 	}
-	about := descriptionFromWire(resp)
-	about.root, about.dir = w.about.root, w.about.dir
+	before, about := w.about(), descriptionFromWire(resp)
+	about.root, about.dir = before.root, before.dir
+	w.said.Store(&about)
 	return about, nil
 }
 
@@ -64,7 +71,7 @@ func (w *grpcWriter) write(ctx context.Context, batch []assignment, report func(
 		ProgressIntervalMs: w.progressInterval(),
 	})
 	if err != nil {
-		return failureFromStatus(ctx, "write", err, w.about)
+		return failureFromStatus(ctx, "write", err, w.about())
 	}
 	var m meter
 	for owed := len(batch); ; {
@@ -76,7 +83,7 @@ func (w *grpcWriter) write(ctx context.Context, batch []assignment, report func(
 			return nil
 		}
 		if err != nil {
-			return failureFromStatus(ctx, "write", err, w.about)
+			return failureFromStatus(ctx, "write", err, w.about())
 		}
 		event := m.observe(resp)
 		if event.receipt != nil {
@@ -144,7 +151,7 @@ func (w *grpcWriter) flush(ctx context.Context, handle string) (verdict, error) 
 		JobId: w.job.GetJobId(), Epoch: w.job.GetEpoch(), HandleId: id, HeartbeatIntervalMs: w.progressInterval(),
 	})
 	if err != nil {
-		return verdict{}, failureFromStatus(ctx, "flush", err, w.about)
+		return verdict{}, failureFromStatus(ctx, "flush", err, w.about())
 	}
 	for {
 		resp, err := stream.Recv()
@@ -152,11 +159,11 @@ func (w *grpcWriter) flush(ctx context.Context, handle string) (verdict, error) 
 			return verdict{}, fmt.Errorf("%w: a flush ended without a verdict", errProtocol)
 		}
 		if err != nil {
-			return verdict{}, failureFromStatus(ctx, "flush", err, w.about)
+			return verdict{}, failureFromStatus(ctx, "flush", err, w.about())
 		}
 		dog.heard()
 		if v := resp.GetVerdict(); v != nil {
-			return verdictFromWire(v, w.about), nil
+			return verdictFromWire(v, w.about()), nil
 		}
 	}
 }
@@ -184,7 +191,7 @@ func (w *grpcWriter) verify(ctx context.Context, l look) (readBack, error) {
 		Job: w.job, Extents: extentsToWire(l.extents), ReadPath: readPathToWire(l.path), ProgressIntervalMs: w.progressInterval(),
 	})
 	if err != nil {
-		return readBack{}, failureFromStatus(ctx, "verify", err, w.about)
+		return readBack{}, failureFromStatus(ctx, "verify", err, w.about())
 	}
 	told := int64(0)
 	tell := func(total int64) {
@@ -199,14 +206,14 @@ func (w *grpcWriter) verify(ctx context.Context, l look) (readBack, error) {
 			return readBack{}, fmt.Errorf("%w: a verification ended without a summary", errProtocol)
 		}
 		if err != nil {
-			return readBack{}, failureFromStatus(ctx, "verify", err, w.about)
+			return readBack{}, failureFromStatus(ctx, "verify", err, w.about())
 		}
 		dog.heard()
 		switch e := resp.GetEvent().(type) {
 		case *gigafizzv1.VerifyResponse_Progress:
 			tell(e.Progress.GetReadBytes() + e.Progress.GetHoleBytes())
 		case *gigafizzv1.VerifyResponse_BadExtent:
-			l.bad(badExtentFromWire(e.BadExtent, w.about))
+			l.bad(badExtentFromWire(e.BadExtent, w.about()))
 		case *gigafizzv1.VerifyResponse_Summary:
 			s := e.Summary
 			tell(s.GetReadBytes() + s.GetHoleBytes())
@@ -215,13 +222,21 @@ func (w *grpcWriter) verify(ctx context.Context, l look) (readBack, error) {
 	}
 }
 
-// release tells a worker that the job is over. After it the worker changes no byte of the file.
+// release tells a worker that the job is over. After it the worker changes no byte of the file. An error may be the
+// worker's answer; see lostInClosing.
 func (w *grpcWriter) release(ctx context.Context) error {
 	_, err := w.stub.Release(ctx, &gigafizzv1.ReleaseRequest{JobId: w.job.GetJobId(), Epoch: w.job.GetEpoch()})
 	if err != nil {
-		return failureFromStatus(ctx, "release", err, w.about)
+		return failureFromStatus(ctx, "release", err, w.about())
 	}
 	return nil
+}
+
+// lostInClosing says whether the error of a release is a worker's answer that it could not close the file, which is how
+// some file systems tell that bytes never arrived, and to nobody else (close(2); FUSE answers a flush to the closer).
+func lostInClosing(err error) bool {
+	f, ok := errors.AsType[*Failure](err)
+	return ok && f.Errno != "" && faultOf(err) == faultExtent
 }
 
 // watchdog ends a stream that is silent for too long.

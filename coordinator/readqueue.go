@@ -1,0 +1,90 @@
+package coordinator
+
+import (
+	"context"
+	"sync"
+
+	"gigafizz/layout"
+)
+
+// A request for a read back names about so many bytes, and extents.
+const (
+	readBytesWish  = 64 << 20
+	readExtentsMax = 256
+)
+
+// readRequest is what one worker is asked to read back at a time.
+type readRequest struct {
+	extents []layout.Extent
+	bytes   int64
+}
+
+// readRequests groups extents, in their order, into requests: as many as there are threads at least, as far as that
+// goes, and none of much more than 64 MiB. Longer extents are cut on the grain.
+func readRequests(extents []layout.Extent, threads int, grainBytes int64) []readRequest {
+	wish := min(readBytesWish, lengthOf(extents)/int64(max(threads, 1))+1)
+	var requests []readRequest
+	for _, e := range extents {
+		for part := range (layout.Extents{e}).Cut(grainBytes, max(readBytesWish, grainBytes)) {
+			n := len(requests)
+			if n == 0 || requests[n-1].bytes+part.Len > wish || len(requests[n-1].extents) >= readExtentsMax {
+				requests = append(requests, readRequest{})
+				n++
+			}
+			last := &requests[n-1]
+			last.extents = append(last.extents, part)
+			last.bytes += part.Len
+		}
+	}
+	return requests
+}
+
+// readQueue gives requests to readers, takes those back that were not answered, and gives them to others.
+type readQueue struct {
+	waiting chan readRequest // has room for all of them
+	done    chan struct{}    // closed when all are answered
+
+	mu   sync.Mutex
+	open int // not answered yet
+}
+
+func newReadQueue(requests []readRequest) *readQueue {
+	q := &readQueue{waiting: make(chan readRequest, len(requests)), done: make(chan struct{}), open: len(requests)}
+	for _, request := range requests {
+		q.waiting <- request
+	}
+	if q.open == 0 {
+		close(q.done)
+	}
+	return q
+}
+
+// serve is one reader: it reads until every request is answered, by whomever, or ctx ends. With an error of its own it
+// leaves, and what it had is given to another.
+func (q *readQueue) serve(ctx context.Context, read func(readRequest) error) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-q.done:
+			return nil
+		case request := <-q.waiting:
+			if err := read(request); err != nil {
+				q.waiting <- request
+				return err
+			}
+			q.answered()
+		}
+	}
+}
+
+func (q *readQueue) answered() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.open--; q.open == 0 {
+		close(q.done)
+	}
+}
+
+// left says whether requests are unanswered. Nobody may be reading.
+func (q *readQueue) left() bool { return len(q.waiting) > 0 }
