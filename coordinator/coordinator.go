@@ -50,7 +50,11 @@ type Config struct {
 // Run writes the job's file and returns what happened. The report is valid with an error too. When Run returns, nothing
 // that it started is left running; a cancelled ctx ends it within seconds, but for a flush that the kernel has begun,
 // which nobody can interrupt. Once publishing has begun it is finished. The error is a *Failure unless ctx was
-// cancelled, when it is context.Cause(ctx). After an error nothing is left in the output's directory.
+// cancelled, when it is context.Cause(ctx).
+//
+// After an error nothing of this run is left in the output's directory, with three exceptions: a file that was published
+// before its name could be made durable, the files of a job that another coordinator has taken over, and what could not be
+// removed, of which a warning tells. An unfinished job that an earlier run had left, and that was refused, stays.
 func Run(ctx context.Context, cfg Config, job Job) (Report, error) {
 	r := newRun(cfg, job)
 	err := r.limited(ctx, r.complete)

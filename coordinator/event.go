@@ -35,6 +35,7 @@ type JobPlanned struct {
 	GrainBytes  int64
 	ExtentBytes int64 // after rounding up to the grain
 	Extents     int
+	Threads     int // of all workers together, as far as each is used
 	Sync        Sync
 	Verify      Verify
 	Lease       time.Duration

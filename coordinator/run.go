@@ -172,7 +172,7 @@ func (r *run) plannedEvent(reason string) JobPlanned {
 	e := JobPlanned{
 		JobID: r.jobID(), Spec: r.job.Spec, SizeBytes: r.layout.Size(), Target: r.job.Target.String(),
 		Sink: r.job.Target.Sink, SinkReason: reason, GrainBytes: r.policy.grainBytes, ExtentBytes: r.policy.extentBytes,
-		Extents: len(r.planned), Sync: r.job.Sync, Verify: r.job.Verify, Lease: r.job.Lease,
+		Extents: len(r.planned), Threads: r.threads(), Sync: r.job.Sync, Verify: r.job.Verify, Lease: r.job.Lease,
 	}
 	if r.output != nil {
 		e.FileSystem = r.output.fileSystem()

@@ -633,3 +633,14 @@ func TestOutputInASubdirectoryOfTheRoot(t *testing.T) {
 	job.Target.Dir = sub
 	wantRight(t, job)
 }
+
+func TestThreadsThatAreToldAreThoseThatAreUsed(t *testing.T) {
+	dir := t.TempDir()
+	s, m := newScripted(t, dir, 4000)
+	_, second := newScripted(t, dir, 2)
+	s.about.WorkerId = bytes.Repeat([]byte{8}, 16)
+	planned, err := Survey(t.Context(), Config{Roster: FixedRoster(m, second)}, scriptedJob(dir))
+	if err != nil || planned.Threads != streamsMax+2 {
+		t.Fatalf("error %v, %d threads", err, planned.Threads)
+	}
+}

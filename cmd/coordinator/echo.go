@@ -42,7 +42,7 @@ func (j *job) how(b coordinator.JobPlanned) string {
 	if j.sink != coordinator.SinkAuto {
 		line += because(b.Sink, b.SinkReason)
 	}
-	line += ", " + plural(int64(j.threads), "thread")
+	line += ", " + plural(int64(b.Threads), "thread")
 	if b.ExtentBytes > 0 {
 		line += fmt.Sprintf(", %s of %s%s", plural(int64(b.Extents), "extent"), exactly(b.ExtentBytes), j.rounded(b.ExtentBytes, b.GrainBytes))
 	}

@@ -120,7 +120,7 @@ func (j *job) survey(ctx context.Context, r *planReport) error {
 		r.lacks(err)
 		return err
 	}
-	r.Weaker = p.Weaker
+	r.Weaker, r.Threads = p.Weaker, p.Threads
 	r.Sink, r.SinkReason, r.GrainBytes, r.ExtentBytes, r.Extents = p.Sink, p.SinkReason, p.GrainBytes, p.ExtentBytes, p.Extents
 	if j.target.file {
 		r.FileSystem, r.FreeBytes = &p.FileSystem, known(p.FileSystem.FreeBytes)

@@ -164,10 +164,28 @@ func (j *job) write(ctx context.Context, observe coordinator.Observer) (coordina
 		return coordinator.Report{}, err
 	}
 	report, err := coordinator.Run(ctx, workers.config(observe), j.job())
-	if closeErr := workers.close(); err == nil && closeErr != nil {
+	closeErr := workers.close()
+	switch {
+	case err != nil || closeErr == nil:
+	case errnoOf(closeErr) != 0:
+		err = lateCloseFailure(j.target.name, closeErr)
+	default:
 		j.console.say("warning: %v", closeErr) // the job is complete, flushed and published; nothing of it depends on this
 	}
 	return report, err
+}
+
+// lateCloseFailure is the error of closing a target that the worker did not release in time: some file systems tell only
+// then that bytes never arrived, and the file has its name already.
+func lateCloseFailure(name string, err error) error {
+	f := &coordinator.Failure{
+		Op: "close", Path: name, Errno: errnoName(err), Hint: "coordinator verify tells whether every byte is there",
+		Err: fmt.Errorf("the file is published, but bytes of it may be missing: %w", err),
+	}
+	if isSpace(err) {
+		f.Kind = coordinator.KindSpace
+	}
+	return f
 }
 
 // dir is the directory of the output; empty where there is no file.

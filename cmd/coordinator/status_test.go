@@ -117,3 +117,10 @@ func TestB44ProgressByTerminalAndWish(t *testing.T) {
 		}
 	}
 }
+
+func TestB07LateErrorOfClosingIsAFailure(t *testing.T) {
+	err := lateCloseFailure("f.txt", errors.Join(errors.New("the server ended"), fmt.Errorf("close: %w", syscall.EDQUOT)))
+	if exitCode(err) != exitSpace || !strings.Contains(err.Error(), "EDQUOT") || !strings.Contains(err.Error(), "f.txt") {
+		t.Errorf("code %d: %v", exitCode(err), err)
+	}
+}

@@ -62,7 +62,7 @@ func (j *job) plannedStream() coordinator.JobPlanned {
 	_, _ = rand.Read(id) // it never fails (crypto/rand)
 	return coordinator.JobPlanned{
 		JobID: hex.EncodeToString(id), Spec: j.layout.Spec(), SizeBytes: j.layout.Size(), Target: j.target.name,
-		Sink: streamSink, Sync: coordinator.SyncNone, Verify: coordinator.VerifyNone,
+		Sink: streamSink, Threads: int(j.threads), Sync: coordinator.SyncNone, Verify: coordinator.VerifyNone,
 	}
 }
 
