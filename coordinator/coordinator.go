@@ -7,8 +7,8 @@
 // is missing is cut into extents (plan.go). Then the staging file is claimed, and a dispatcher (dispatch.go) writes the
 // plan: a pure ledger (ledger.go) knows where every extent stands and decides who works on what, and the dispatcher
 // carries that out with a write stream per idle thread of a worker (writer.go) and flushes beside them (flushing.go).
-// When every extent is durable the workers are released, the file is flushed once more, read back (readback.go), and
-// published in one step (publish.go).
+// When every extent is durable the workers are released and the file is flushed once more (settle.go), read back
+// (readback.go), and published in one step (publish.go).
 //
 // Everything that happens is an Event. The Report is a fold of the events (fold.go), and so is whatever else watches.
 //

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"gigafizz/layout"
-	gigafizzv1 "gigafizz/proto/gigafizz/v1"
 )
 
 // Sink is the way in which bytes reach the target; one for the whole job.
@@ -81,12 +80,6 @@ type Job struct {
 
 // leaseDefault is the lease of a Job that names none.
 const leaseDefault = 10 * time.Second
-
-// The shortest and the longest lease. The protocol says why.
-const (
-	LeaseMin = gigafizzv1.LeaseMin
-	LeaseMax = gigafizzv1.LeaseMax
-)
 
 // onFile says whether there is a file: the other targets keep or drop the bytes in the workers' memory.
 func (t Target) onFile() bool { return t.Sink != SinkNull && t.Sink != SinkMemory }

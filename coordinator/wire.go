@@ -15,6 +15,15 @@ import (
 // ProtocolVersion is the version of the protocol that this coordinator speaks; a worker of another one is refused.
 const ProtocolVersion = 1
 
+// The shortest and the longest lease. The protocol says why.
+const (
+	LeaseMin = gigafizzv1.LeaseMin
+	LeaseMax = gigafizzv1.LeaseMax
+)
+
+// assignmentsMax is how many extents one write stream is given at most.
+const assignmentsMax = gigafizzv1.AssignmentsMax
+
 // streamsMax is how many write streams a worker is given at most. A worker's server takes 1,024 streams at a time, and a
 // stream too many would wait without a word, which looks like a dead worker; flushes and questions need some too.
 const streamsMax = 1000

@@ -1,3 +1,4 @@
+// Package gigafizzv1 is what a coordinator and its workers say to each other: the messages, the service, and the limits.
 package gigafizzv1
 
 import "time"
