@@ -94,6 +94,9 @@ func (o *output) prepare(ctx context.Context) error {
 	if err := o.refuseExisting(); err != nil {
 		return err
 	}
+	if err := o.refuseImmovable(); err != nil {
+		return err
+	}
 	held, err := describeFileSystem(o.dir)
 	if err != nil {
 		return fileFailure("statfs", o.dir.path, err)
