@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -57,7 +56,7 @@ func (d *directory) openat(name string, flags int, mode uint32) (*os.File, error
 	if err != nil {
 		return nil, err
 	}
-	return os.NewFile(uintptr(fd), filepath.Join(d.path, name)), nil
+	return os.NewFile(uintptr(fd), beside(d.path, name)), nil
 }
 
 // stat describes what stands under a name; a link is described itself.

@@ -7,8 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
+	"syscall"
 
 	"gigafizz/layout"
 )
@@ -83,8 +83,8 @@ func directoryFailure(dirName, path string, err error) *Failure {
 	f := fileFailure("open directory of", path, err)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		f.Hint = "create the directory: mkdir -p " + strconv.Quote(filepath.Clean(dirName))
-	case !errors.Is(err, fs.ErrPermission):
+		f.Hint = "create the directory: mkdir -p " + ShellWord(dirName)
+	case errors.Is(err, syscall.ENOTDIR):
 		f.Hint = "name a file in a directory that exists"
 	}
 	return f

@@ -21,10 +21,25 @@ func fileFailure(op, path string, err error) *Failure {
 		f.Hint = "choose a directory that you may write in"
 	case errors.Is(err, syscall.ENAMETOOLONG):
 		f.Hint = "choose a shorter name"
+	case HintFor(err) != "":
+		f.Hint = HintFor(err)
+	case errors.Is(err, fs.ErrNotExist):
+		f.Hint = "choose another directory: this one was removed, or it takes no files of its own, like /proc and /sys"
 	default:
 		f.Hint = "look for errors of the device or the server (dmesg), then run again"
 	}
 	return f
+}
+
+// HintFor is what to try after a system error that means the same whatever was being done; empty for all others.
+func HintFor(err error) string {
+	switch {
+	case errors.Is(err, syscall.EMFILE):
+		return "raise this process's limit of open files: ulimit -n 4096, then run again"
+	case errors.Is(err, syscall.ENFILE):
+		return "the whole system has too many open files: end other programs, or raise fs.file-max with sysctl(8)"
+	}
+	return ""
 }
 
 // refused is a failure in which nothing was touched.

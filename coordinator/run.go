@@ -140,7 +140,11 @@ func (r *run) open(ctx context.Context) (reason string, err error) {
 		return "", err
 	}
 	r.flush = r.output.flush
-	if r.under, err = beneath(r.job.Target.Dir, filepath.Dir(r.job.Target.Path), "."); err != nil {
+	r.under, err = beneath(r.job.Target.Dir, DirectoryOf(r.job.Target.Path), ".")
+	if err != nil && !errors.Is(err, errNotBeneath) {
+		return "", fileFailure("find the directory of", r.job.Target.Path, err)
+	}
+	if err != nil {
 		return "", &Failure{
 			Kind: KindUsage, Op: "name the output", Path: r.job.Target.Path, Err: err,
 			Hint: "write beneath the root of the workers, or give them a root that holds the output",
@@ -201,11 +205,8 @@ func (r *run) claim(ctx context.Context) error {
 func beneath(root, dir, name string) (string, error) {
 	var real [2]string
 	for i, p := range []string{root, dir} {
-		abs, err := filepath.Abs(p)
-		if err != nil {
-			return "", err
-		}
-		if real[i], err = filepath.EvalSymlinks(abs); err != nil {
+		var err error
+		if real[i], err = realPath(p); err != nil {
 			return "", err
 		}
 	}
@@ -214,10 +215,13 @@ func beneath(root, dir, name string) (string, error) {
 		return "", err
 	}
 	if !filepath.IsLocal(rel) {
-		return "", fmt.Errorf("%s is not beneath the root %s", dir, root)
+		return "", fmt.Errorf("%s %w %s", dir, errNotBeneath, root)
 	}
 	return filepath.ToSlash(rel), nil
 }
+
+// errNotBeneath says that a file has no name for the workers.
+var errNotBeneath = errors.New("is not beneath the root")
 
 // newRound makes the workers take what follows for a later coordinator of the same job: they end what they still do for
 // the rounds before, and take work again although they were released. The journal's epoch is the high half.

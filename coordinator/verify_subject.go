@@ -37,14 +37,10 @@ func findSubject(name string) (s subject, err error) {
 	failed := func(err error) (subject, error) {
 		return subject{}, &Failure{Kind: KindRuntime, Op: "open", Path: name, Errno: errnoName(err), Err: bare(err)}
 	}
-	abs, err := filepath.Abs(name)
-	if err != nil {
+	if s.path, err = realPath(name); err != nil {
 		return failed(err)
 	}
-	if s.path, err = filepath.EvalSymlinks(abs); err != nil {
-		return failed(err)
-	}
-	if info, err := os.Lstat(abs); err == nil && info.Mode().Type() == fs.ModeSymlink {
+	if info, err := os.Lstat(name); err == nil && info.Mode().Type() == fs.ModeSymlink {
 		s.linksTo = s.path
 	}
 	info, err := os.Stat(s.path)

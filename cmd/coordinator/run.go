@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -193,7 +192,7 @@ func (j *job) dir() string {
 	if !j.target.file {
 		return ""
 	}
-	return filepath.Dir(j.target.name)
+	return coordinator.DirectoryOf(j.target.name)
 }
 
 // endlessExtentBytes keeps the extents of a job without an end few, so that it begins at once. None is ever completed.

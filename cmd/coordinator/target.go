@@ -79,7 +79,7 @@ func (t target) classify(info fs.FileInfo, link bool) (target, error) {
 		t.device = kind
 		return t, nil
 	case info.IsDir():
-		return refuse("--out="+filepath.Join(t.name, "fizz.txt"), "it is a directory")
+		return refuse("--out="+coordinator.ShellWord(strings.TrimSuffix(t.name, "/")+"/fizz.txt"), "it is a directory")
 	case kind&fs.ModeDevice != 0:
 		return refuse("name a file on a file system", "it is a block device, which gigafizz does not write to")
 	case kind == fs.ModeSocket:
@@ -87,8 +87,9 @@ func (t target) classify(info fs.FileInfo, link bool) (target, error) {
 	case link && kind == 0:
 		real, err := filepath.EvalSymlinks(t.name)
 		if err != nil {
-			real = "the file itself"
+			return refuse("name the file itself", "it is a symbolic link to a file that exists")
 		}
+		real = coordinator.ShellWord(real)
 		if ours, err := os.Stdout.Stat(); err == nil && os.SameFile(info, ours) {
 			real = "- for standard output, which is that file"
 		}
@@ -100,11 +101,11 @@ func (t target) classify(info fs.FileInfo, link bool) (target, error) {
 
 // checkDirectory tells of a missing directory before anything starts.
 func checkDirectory(out string) error {
-	dir := filepath.Dir(out)
+	dir := coordinator.DirectoryOf(out)
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &coordinator.Failure{Op: "open", Path: out, Hint: "mkdir -p " + dir, Errno: errnoName(err), Err: errors.New("there is no directory " + dir)}
+		return &coordinator.Failure{Op: "open", Path: out, Hint: makeDirectory(out, dir), Errno: errnoName(err), Err: errors.New("there is no directory " + dir)}
 	case err != nil:
 		return openFailure("open", out, err)
 	case !info.IsDir():
@@ -113,11 +114,21 @@ func checkDirectory(out string) error {
 	return nil
 }
 
+// makeDirectory is the command that makes the output's directory. A shell expands ~ at the beginning of a word only, so
+// that of --out=~/x arrives as it is written.
+func makeDirectory(out, dir string) string {
+	if rest, ok := strings.CutPrefix(out, "~/"); ok {
+		return `--out="$HOME"/` + coordinator.ShellWord(rest) + `, because a shell expands ~ at the beginning of a word only`
+	}
+	return "mkdir -p " + coordinator.ShellWord(dir)
+}
+
 // openFailure is the error of reaching a file.
 func openFailure(op, path string, err error) error {
 	f := &coordinator.Failure{Op: op, Path: path, Err: cause(err), Errno: errnoName(err)}
+	f.Hint = coordinator.HintFor(err)
 	if errors.Is(err, fs.ErrPermission) {
-		f.Hint = "choose a place that you may enter and write in; whose this one is: ls -ld " + filepath.Dir(path)
+		f.Hint = "choose a place that you may enter and write in; whose this one is: ls -ld " + coordinator.ShellWord(coordinator.DirectoryOf(path))
 	}
 	return f
 }
