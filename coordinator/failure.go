@@ -38,7 +38,7 @@ func (f *Failure) Error() string {
 	var b strings.Builder
 	b.WriteString(f.Op)
 	if f.Path != "" {
-		fmt.Fprintf(&b, " %s", f.Path)
+		b.WriteString(" " + Printable(f.Path)) // on one line whatever is in it
 	}
 	if f.Extent.Len > 0 {
 		fmt.Fprintf(&b, " at offset %d, length %d", f.Extent.Off, f.Extent.Len)

@@ -39,18 +39,30 @@ type heldFileSystem struct {
 }
 
 // probeFileSystem finds out what the file system can do by doing it, on a file that is thrown away: what a file system
-// says of itself is not enough. The error is that of creating a file at all.
+// says of itself is not enough. What cannot be done is no error, but a file that cannot be made or given space for any
+// other reason is one, and so is a file that cannot be taken away.
 func probeFileSystem(ctx context.Context, d *directory, names stem, found *FileSystem) (err error) {
 	var id [jobIDDigits / 2]byte
 	rand.Read(id[:])
 	p := prober{dir: d, stem: names, id: hex.EncodeToString(id[:])}
 	f, err := d.create(p.name(0), 0o600)
 	if err != nil {
-		return err
+		return fileFailure("create", beside(d.path, p.name(0)), err)
 	}
-	defer func() { err = joined(err, joined(p.remove(), bare(f.Close()))) }()
+	defer func() {
+		err = joined(err, p.remove())
+		if closed := f.Close(); closed != nil {
+			err = joined(err, fileFailure("close", f.Name(), closed))
+		}
+	}()
 	reserved := reserve(ctx, f, 0, max(found.BlockBytes, 4096))
 	found.Allocation = reserved == nil || isOutOfSpace(reserved) // on a full disk it has the call all the same
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case !found.Allocation && !isUnsupported(reserved):
+		return fileFailure("fallocate", f.Name(), reserved)
+	}
 	found.DirectIO, found.DirectAlignBytes = p.directIO(0)
 	found.HardLinks = d.link(p.name(0), p.name(1)) == nil
 	found.ExclusiveRename = d.renameExclusive(p.name(0), p.name(2)) == nil
@@ -72,7 +84,7 @@ func (p prober) remove() error {
 	var failed error
 	for i := range probeNames {
 		if err := p.dir.remove(p.name(i)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			failed = err
+			failed = fileFailure("unlink", beside(p.dir.path, p.name(i)), err)
 		}
 	}
 	return failed

@@ -54,14 +54,6 @@ func (j *journal) recordExtents(kind recordType, extents []layout.Extent) error 
 	return nil
 }
 
-// close gives up the lock with the descriptor.
-func (j *journal) close() error {
-	if err := j.file.Close(); err != nil {
-		return fileFailure("close", j.file.Name(), err)
-	}
-	return nil
-}
-
 // loadJournal reads an open journal from its start, without moving its write position.
 func loadJournal(f *os.File) (journalState, error) {
 	data, err := io.ReadAll(io.NewSectionReader(f, 0, journalBytesMax+1))

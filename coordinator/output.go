@@ -110,7 +110,7 @@ func (o *output) prepare(ctx context.Context) error {
 		return err
 	}
 	if err := probeFileSystem(ctx, o.dir, o.stem, &o.fs); err != nil {
-		return fileFailure("create a file beside", o.path, err)
+		return err
 	}
 	if !o.fs.ExclusiveRename && !o.fs.HardLinks && o.request.existing == ExistingRefuse {
 		return refused("probe", o.path, "this file system has neither an exclusive rename nor hard links, so the file"+
@@ -329,21 +329,24 @@ func (o *output) removeOwn(name string, id fileID) error {
 }
 
 // close ends the hold and comes last; the lock goes with the journal's descriptor. Its error is a result: a network file system may
-// report a failed write only now. It may be called more than once.
+// report a failed write only now. Of a published file it says so. The directory was opened for reading, and nothing is
+// lost with it. It may be called more than once.
 func (o *output) close() error {
 	var err error
 	if o.staging != nil {
 		if e := o.staging.Close(); e != nil {
-			err = fileFailure("close", o.staging.Name(), e)
+			err = o.closeFailure(o.staging.Name(), e)
 		}
 		o.staging = nil
 	}
 	if o.journal != nil {
-		err = joined(err, o.journal.close())
+		if e := o.journal.file.Close(); e != nil {
+			err = joined(err, o.closeFailure(o.journal.file.Name(), e))
+		}
 		o.journal = nil
 	}
 	if o.dir != nil {
-		err = joined(err, o.dir.close())
+		_ = o.dir.close()
 		o.dir = nil
 	}
 	return err

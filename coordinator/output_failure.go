@@ -31,6 +31,18 @@ func fileFailure(op, path string, err error) *Failure {
 	return f
 }
 
+// closeFailure is the error of closing one of the job's files. Once the output is published it is complete, whatever the
+// close says: every byte was flushed before, or no flush was wanted.
+func (o *output) closeFailure(name string, err error) *Failure {
+	f := fileFailure("close", name, err)
+	if o.published {
+		f.Kind = KindRuntime
+		f.Err = fmt.Errorf("%s is published and complete, but: %w", Printable(o.path), f.Err)
+		f.Hint = "do not run again: the file is there; see whether the device or the server reports errors (dmesg), or verify the file"
+	}
+	return f
+}
+
 // HintFor is what to try after a system error that means the same whatever was being done; empty for all others.
 func HintFor(err error) string {
 	switch {
