@@ -52,13 +52,21 @@ func (c *console) say(format string, args ...any) {
 func (c *console) line(text string) { _, _ = io.WriteString(c.stderr, prefixed(text)) }
 
 // prefixed is text as one line that says who speaks.
-func prefixed(text string) string {
-	return program + ": " + strings.ReplaceAll(text, "\n", "; ") + "\n"
+func prefixed(text string) string { return program + ": " + shown(text, "; ") + "\n" }
+
+// shown is text for people, its lines joined by something else. Every text goes through here on its way out, because a
+// name, a host or a message of another program may hold what a terminal takes for a command.
+func shown(text, between string) string {
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		lines[i] = coordinator.Printable(l)
+	}
+	return strings.Join(lines, between)
 }
 
-// print writes text to standard output in one piece; its error is a result.
+// print writes text for people to standard output in one piece; its error is a result.
 func (c *console) print(text string) error {
-	if _, err := io.WriteString(c.stdout, text); err != nil {
+	if _, err := io.WriteString(c.stdout, shown(text, "\n")); err != nil {
 		return writeFailure("standard output", err)
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 )
 
 // openDevice opens a character device for writing; it never creates anything.
-func openDevice(_ context.Context, name string) (*os.File, error) {
+func openDevice(_ context.Context, name string, _ func()) (*os.File, error) {
 	return os.OpenFile(name, os.O_WRONLY, 0)
 }
 

@@ -18,8 +18,10 @@ const readerPoll = 20 * time.Millisecond
 
 // openDevice opens a FIFO or a character device for writing; it never creates anything. A FIFO that nobody reads is
 // waited for until ctx ends: an open without O_NONBLOCK would wait too (fifo(7)), but deaf to every signal. O_NOCTTY
-// keeps a terminal from becoming ours.
-func openDevice(ctx context.Context, name string) (*os.File, error) {
+// keeps a terminal from becoming ours. Waiting for longer than a moment is told once.
+func openDevice(ctx context.Context, name string, waiting func()) (*os.File, error) {
+	notice := time.NewTimer(tellAfter)
+	defer notice.Stop()
 	wait := time.NewTicker(readerPoll)
 	defer wait.Stop()
 	for {
@@ -33,6 +35,8 @@ func openDevice(ctx context.Context, name string) (*os.File, error) {
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
+		case <-notice.C:
+			waiting()
 		case <-wait.C:
 		}
 	}

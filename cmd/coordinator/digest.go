@@ -31,7 +31,7 @@ func newDigestCommand(c *console) *cobra.Command {
 	}{}
 	speed := newFlags("Speed")
 	speed.VarP(&o.threads, "threads", "t", "`COUNT` of threads (default: one for each CPU)")
-	d := command{codes: []int{exitOK, exitRuntime, exitUsage, exitSpace, exitInterrupt, exitReaderGone, exitTerminated}}
+	d := command{codes: []int{exitOK, exitRuntime, exitUsage, exitSpace, exitInterrupt, exitQuit, exitReaderGone, exitTerminated}}
 	d.groups = append(d.groups, o.content.flags(), speed, o.reportFlags())
 	cmd := &cobra.Command{
 		Use:   "digest --n=COUNT",

@@ -93,6 +93,10 @@ func TestFaultsInSystemCallsEndInARightFileOrAnError(t *testing.T) {
 	}{
 		{"B03NoFallocate", []string{"fallocate:error=EOPNOTSUPP"}, nil, right, []string{"space is not reserved"}},
 		{"B03NoFallocateWithMmap", []string{"fallocate:error=EOPNOTSUPP"}, []string{"--sink=mmap"}, []int{exitOK, exitUsage, exitRefused}, nil},
+		{"FallocateOfTheProbeFails", []string{"fallocate:error=EIO:when=1"}, []string{"--sink=mmap"}, []int{exitRuntime}, []string{"fallocate", "EIO"}},
+		{"NoSpaceForTheProbe", []string{"fallocate:error=ENOSPC"}, []string{"--sink=mmap"}, space, []string{"ENOSPC"}},
+		{"QuotaOfTheProbe", []string{"fallocate:error=EDQUOT"}, []string{"--sink=mmap"}, space, []string{"EDQUOT"}},
+		{"TooManyOpenFiles", []string{"openat:error=EMFILE:when=8+"}, nil, []int{exitRuntime, exitOK}, nil},
 		{"B16InterruptedFirstCalls", []string{"msync,ftruncate,fallocate,fsync,fdatasync,pwrite64:error=EINTR:when=1..2"}, nil, right, nil},
 		{"B16InterruptedFirstCallsWithMmap", []string{"msync,ftruncate,fallocate,fsync,fdatasync:error=EINTR:when=1..2"}, []string{"--sink=mmap"}, right, nil},
 		{"B16InterruptedOpens", []string{"openat,openat2:error=EINTR:when=1+3"}, nil, right, nil},

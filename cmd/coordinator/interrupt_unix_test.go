@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // started is a command that runs.
@@ -304,5 +306,51 @@ func TestB39InterruptOfAStreamThatNobodyReads(t *testing.T) {
 	_ = s.Process.Signal(os.Interrupt)
 	if code := s.wait(t, 5*time.Second); code != exitInterrupt {
 		t.Errorf("exit code %d, stderr:\n%s", code, s.stderr.String())
+	}
+}
+
+// TestATimeLimitBoundsAWriteThatNoThreadComesBackFrom has standard output be a socket that takes nothing more: the write
+// blocks in the kernel, as one on storage that does not answer does.
+func TestATimeLimitBoundsAWriteThatNoThreadComesBackFrom(t *testing.T) {
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, theirs := os.NewFile(uintptr(ends[0]), "ours"), os.NewFile(uintptr(ends[1]), "theirs")
+	defer func() { _ = errors.Join(ours.Close(), theirs.Close()) }()
+	s := &started{Cmd: exec.Command(program, "--n=inf", "--out=-", "--timelimit=100ms"), ended: make(chan error, 1)}
+	s.Stdout, s.Stderr = theirs, &s.stderr
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Process.Kill() })
+	go func() { s.ended <- s.Wait() }()
+	if code := s.wait(t, 20*time.Second); code != exitIncomplete || !strings.Contains(s.stderr.String(), "time limit of 100ms is over") {
+		t.Errorf("exit code %d, stderr:\n%s", code, s.stderr.String())
+	}
+}
+
+func TestAFIFOWithoutAReaderIsSaidToBeWaitedFor(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "fifo\x1b[2J")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, "--n=10", "--out="+fifo, "--timelimit=2s")
+	if code := s.wait(t, 20*time.Second); code != exitIncomplete || strings.Count(s.stderr.String(), "waiting for somebody to read the FIFO") != 1 {
+		t.Errorf("exit code %d, stderr:\n%s", code, s.stderr.String())
+	}
+	if strings.Contains(s.stderr.String(), "\x1b") {
+		t.Errorf("the terminal gets %q", s.stderr.String())
+	}
+}
+
+func TestQuitLeavesNothingBehindAndDumpsNothing(t *testing.T) {
+	dir := t.TempDir()
+	s := start(t, "--n=4e7", "--sync=extent", "--extent=1MiB", "--out="+filepath.Join(dir, "f.txt"))
+	soon(t, func() bool { return staged(t, dir) })
+	_ = s.Process.Signal(syscall.SIGQUIT)
+	code, left := s.wait(t, 5*time.Second), names(t, dir)
+	if said := s.stderr.String(); code != exitQuit || len(left) != 0 || strings.Contains(said, "goroutine") {
+		t.Errorf("exit code %d, left %q, stderr:\n%s", code, left, said)
 	}
 }

@@ -44,7 +44,7 @@ const peekSchema = 1
 // newPeekCommand prints any bytes of a file that does not exist.
 func newPeekCommand(c *console) *cobra.Command {
 	o := &peekOptions{}
-	d := command{codes: []int{exitOK, exitRuntime, exitUsage, exitSpace, exitInterrupt, exitReaderGone, exitTerminated}}
+	d := command{codes: []int{exitOK, exitRuntime, exitUsage, exitSpace, exitInterrupt, exitQuit, exitReaderGone, exitTerminated}}
 	d.groups = append(d.groups, o.content.flags(), o.flags(), o.reportFlags())
 	cmd := &cobra.Command{
 		Use:   "peek --n=COUNT (--offset=SIZE --length=SIZE | --record=COUNT)",

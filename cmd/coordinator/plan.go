@@ -43,7 +43,7 @@ const planSchema = 1
 // newPlanCommand is run up to the point where something would exist.
 func newPlanCommand(c *console) *cobra.Command {
 	o := &runOptions{}
-	d := command{codes: []int{exitOK, exitRuntime, exitUsage, exitSpace, exitRefused, exitInterrupt, exitTerminated}}
+	d := command{codes: []int{exitOK, exitRuntime, exitUsage, exitSpace, exitRefused, exitInterrupt, exitQuit, exitTerminated}}
 	d.meanings = map[int]string{exitOK: "run would do this, and it fits"}
 	d.groups = append(d.groups, o.streamFlags(), o.delivery.flags(), o.reportFlags())
 	cmd := &cobra.Command{
@@ -56,6 +56,7 @@ makes and removes an empty file beside it, to learn what the file system can do.
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		c.quiet = o.quiet
+		defer limit(c, o.timeLimit).Stop()
 		t := target{}
 		if o.out != "" {
 			var err error

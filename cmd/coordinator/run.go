@@ -23,7 +23,7 @@ type runOptions struct {
 func newRunCommand(c *console) *cobra.Command {
 	o := &runOptions{}
 	d := command{codes: []int{
-		exitOK, exitRuntime, exitUsage, exitBad, exitSpace, exitIncomplete, exitRefused, exitInterrupt, exitReaderGone, exitTerminated,
+		exitOK, exitRuntime, exitUsage, exitBad, exitSpace, exitIncomplete, exitRefused, exitInterrupt, exitQuit, exitReaderGone, exitTerminated,
 	}}
 	d.meanings = map[int]string{
 		exitOK:    "complete and durable, or complete as asked",
@@ -42,10 +42,13 @@ under that name, which so never shows a partial file. Nothing that exists is rep
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		c.quiet = o.quiet
+		over := limit(c, o.timeLimit)
+		defer over.Stop()
 		j, err := o.check(cmd, c)
 		if err != nil {
 			return err
 		}
+		j.limit = over
 		return j.run(cmd.Context())
 	}
 	return d.add(cmd)
@@ -57,6 +60,7 @@ type job struct {
 	console *console
 	layout  *layout.Layout
 	target  target
+	limit   *time.Timer // makes the program leave; stopped when the run is complete
 }
 
 // check checks every flag and every combination. Nothing exists yet when it fails.
@@ -113,6 +117,9 @@ func (j *job) run(ctx context.Context) error {
 			w(e)
 		}
 	})
+	if err == nil {
+		j.limit.Stop()
+	}
 	progress.stop()
 	complete(&report, err)
 	report.Parameters.Endless = j.n.infinite

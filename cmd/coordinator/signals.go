@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"os/signal"
 	"time"
@@ -21,10 +22,13 @@ type interrupted struct{ signal os.Signal }
 // Error implements error.
 func (i interrupted) Error() string { return "interrupted by a signal (" + i.signal.String() + ")" }
 
-// code is 130 for Ctrl-C and 143 for every other request to end.
+// code is 130 for Ctrl-C, 131 for Ctrl-\ and 143 for every other request to end.
 func (i interrupted) code() int {
-	if i.signal == os.Interrupt {
+	switch {
+	case i.signal == os.Interrupt:
 		return exitInterrupt
+	case isQuit(i.signal):
+		return exitQuit
 	}
 	return exitTerminated
 }
@@ -55,6 +59,17 @@ func watchSignals(ctx context.Context, c *console) (watched context.Context, sto
 		<-done
 		cancel(nil)
 	}
+}
+
+// limit makes c leave some time after a time limit is over: by then a run has ended by itself, unless it hangs in storage
+// that does not answer, where no thread hears of limits. No limit is 0. The timer must be stopped.
+func limit(c *console, after time.Duration) *time.Timer {
+	if after <= 0 {
+		return time.NewTimer(0)
+	}
+	return time.AfterFunc(min(after, math.MaxInt64-leaveAfter)+leaveAfter, func() {
+		c.leave(exitIncomplete, fmt.Sprintf("the time limit of %v is over, and the storage has not answered for %v: leaving", after, leaveAfter))
+	})
 }
 
 // watch is the life of a run as signals see it: nothing yet, ending, leaving.

@@ -60,7 +60,7 @@ func TestFirstSignalCancelsWithItsExitCode(t *testing.T) {
 	for _, tt := range []struct {
 		signal os.Signal
 		want   int
-	}{{os.Interrupt, 130}, {syscall.SIGTERM, 143}, {syscall.SIGHUP, 143}} {
+	}{{os.Interrupt, 130}, {syscall.SIGTERM, 143}, {syscall.SIGHUP, 143}, {syscall.SIGQUIT, 131}} {
 		synctest.Test(t, func(t *testing.T) {
 			left, cause := watched(func(s chan<- os.Signal) { s <- tt.signal })
 			if got := exitCode(cause); got != tt.want || len(left) != 0 {

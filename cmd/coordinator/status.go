@@ -20,6 +20,7 @@ const (
 	exitIncomplete = 5
 	exitRefused    = 6
 	exitInterrupt  = 130
+	exitQuit       = 131
 	exitReaderGone = 141
 	exitTerminated = 143
 )
@@ -43,6 +44,8 @@ func exitMeaning(code int) string {
 		return "refused: the output exists, or another job holds it"
 	case exitInterrupt:
 		return "interrupted by SIGINT (Ctrl-C)"
+	case exitQuit:
+		return "interrupted by SIGQUIT (Ctrl-\\)"
 	case exitReaderGone:
 		return "whoever read standard output stopped early (| head)"
 	case exitTerminated:

@@ -75,7 +75,9 @@ func (j *job) pour(ctx context.Context, progress func(int64)) error {
 		out, closeOut := interruptible(j.console.stdout)
 		return errors.Join(worker.Stream(ctx, j.layout, out, int(j.threads), progress), closeOut())
 	}
-	out, err := openDevice(ctx, j.target.name)
+	out, err := openDevice(ctx, j.target.name, func() {
+		j.console.say("waiting for somebody to read the FIFO %s", j.target.title())
+	})
 	if err != nil {
 		return err
 	}

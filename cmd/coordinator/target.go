@@ -23,14 +23,14 @@ type target struct {
 // stream tells whether the target takes the bytes in order.
 func (t target) stream() bool { return t.standard || t.device != 0 }
 
-// title is the target's name in messages.
+// title is the target's name in messages, on one line whatever is in it.
 func (t target) title() string { return title(t.name) }
 
 func title(out string) string {
 	if out == "-" {
 		return "standard output"
 	}
-	return strings.TrimSuffix(out, ":")
+	return coordinator.Printable(strings.TrimSuffix(out, ":"))
 }
 
 // resolveTarget looks at what stands under the name of --out. It opens nothing and changes nothing.

@@ -50,7 +50,7 @@ func (o *verifyOptions) flags() *pflag.FlagSet {
 // newVerifyCommand reads a file and says which bytes are wrong, and what kind of wrong.
 func newVerifyCommand(c *console) *cobra.Command {
 	o := &verifyOptions{}
-	d := command{codes: []int{exitOK, exitRuntime, exitUsage, exitBad, exitRefused, exitInterrupt, exitReaderGone, exitTerminated}}
+	d := command{codes: []int{exitOK, exitRuntime, exitUsage, exitBad, exitRefused, exitInterrupt, exitQuit, exitReaderGone, exitTerminated}}
 	d.meanings = map[int]string{
 		exitOK:      "every byte of the range is right, and the size too",
 		exitRuntime: "error at run time: the file could not be read",
