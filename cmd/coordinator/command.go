@@ -212,6 +212,9 @@ func applyEnvironment(cmd *cobra.Command, lookup func(string) (string, bool)) er
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		name := environmentName(f.Name)
 		value, set := lookup(name)
+		if value == "" && f.Value.Type() == "bool" {
+			return // empty is not set, as for most programs; an empty text, such as that of --rules, means something
+		}
 		if f.Changed || !set || failure != nil || f.Name == "help" || f.Name == "version" {
 			return
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -46,7 +47,7 @@ under that name, which so never shows a partial file. Nothing that exists is rep
 		defer over.Stop()
 		j, err := o.check(cmd, c)
 		if err != nil {
-			return err
+			return o.refuse(err, c)
 		}
 		j.limit = over
 		return j.run(cmd.Context())
@@ -83,6 +84,30 @@ func (o *runOptions) check(cmd *cobra.Command, c *console) (*job, error) {
 		return nil, err
 	}
 	return &job{runOptions: o, console: c, layout: l, target: t}, nil
+}
+
+// refuse ends a run that is over before it began, and tells of it in the report that was asked for; not where the output
+// is, and not in place of what an earlier run told. A command line that cannot be makes nothing, and no report either.
+func (o *runOptions) refuse(err error, c *console) error {
+	report, jsonErr := placeOf(o.json, c)
+	out, outErr := placeOf(o.out, c)
+	if o.json == "" || exitCode(err) == exitUsage || jsonErr != nil || outErr != nil && !errors.Is(outErr, fs.ErrNotExist) ||
+		report.standard && out.standard || report.same(out) {
+		return err
+	}
+	results, openErr := openResults(&telling{json: o.json}, c)
+	if openErr != nil {
+		return err
+	}
+	for _, name := range results.spare() {
+		c.say("%s still tells of an earlier run: this one wrote nothing", name)
+	}
+	r := coordinator.Report{Output: o.out}
+	complete(&r, err)
+	if told := errors.Join(results.report(r), results.close()); told != nil {
+		c.say("the report could not be written: %v", told)
+	}
+	return err
 }
 
 // endless tells whether the target can take bytes without an end. null: could until somebody is tired of it.
