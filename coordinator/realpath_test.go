@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -35,5 +37,37 @@ func TestTheDirectoryOfAPathIsWhereTheKernelFindsIt(t *testing.T) {
 		if got := beside(in[0], in[1]); got != want {
 			t.Errorf("%q in %q is called %q, want %q", in[1], in[0], got, want)
 		}
+	}
+}
+
+// TestASystemErrorWhileLookingADirectoryUpIsNoUsageError: only a file that the workers have no name for is one.
+func TestASystemErrorWhileLookingADirectoryUpIsNoUsageError(t *testing.T) {
+	dir, other := t.TempDir(), t.TempDir()
+	if _, err := beneath(dir, other, "f"); !errors.Is(err, errNotBeneath) {
+		t.Errorf("beside the root: %v", err)
+	}
+	for _, gone := range [][2]string{{dir + "/gone", dir}, {dir, dir + "/gone"}} {
+		if _, err := beneath(gone[0], gone[1], "f"); errors.Is(err, errNotBeneath) || !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%q beneath %q: %v", gone[1], gone[0], err)
+		}
+	}
+	if name, err := beneath(dir, dir, "f"); name != "f" || err != nil {
+		t.Errorf("in the root it is %q, %v", name, err)
+	}
+}
+
+func TestHintsSayWhatToDoAboutLimitsAndDirectoriesThatAreGone(t *testing.T) {
+	for err, want := range map[error]string{
+		syscall.EMFILE: "ulimit -n", syscall.ENFILE: "fs.file-max", syscall.ENOENT: "/proc", syscall.EIO: "dmesg",
+	} {
+		if f := fileFailure("create", "x", err); !strings.Contains(f.Hint, want) {
+			t.Errorf("%v: the hint is %q, want %q in it", err, f.Hint, want)
+		}
+	}
+	if f := directoryFailure("a b; c/", "a b; c/x", syscall.ENOENT); f.Hint != "create the directory: mkdir -p 'a b; c/'" {
+		t.Errorf("the hint is %q", f.Hint)
+	}
+	if f := directoryFailure("d/", "d/x", syscall.EMFILE); !strings.Contains(f.Hint, "ulimit -n") {
+		t.Errorf("the hint is %q", f.Hint)
 	}
 }

@@ -202,6 +202,9 @@ func noWords(cmd *cobra.Command, args []string) error {
 	for _, sub := range cmd.Root().Commands() {
 		names = append(names, sub.Name())
 	}
+	if slices.Contains(names, args[0]) {
+		return usageError("command line", hint, "%q is a command: it comes first, and alone", args[0])
+	}
 	return usageError("command line", hint, "unknown word %q%s", args[0], didYouMean(args[0], names))
 }
 

@@ -354,3 +354,18 @@ func TestQuitLeavesNothingBehindAndDumpsNothing(t *testing.T) {
 		t.Errorf("exit code %d, left %q, stderr:\n%s", code, left, said)
 	}
 }
+
+// TestWhereNoFileCanBeTheHintDoesNotBlameTheDevice names places that exist and take no files.
+func TestWhereNoFileCanBeTheHintDoesNotBlameTheDevice(t *testing.T) {
+	for line, want := range map[string]string{
+		"mkdir gone && cd gone && rmdir ../gone && exec coordinator --n=10 --out=x": "another directory",
+		"exec coordinator --n=10 --out=/proc/x":                                     "another directory",
+	} {
+		cmd := exec.Command("sh", "-c", line)
+		cmd.Dir = t.TempDir()
+		out, err := cmd.CombinedOutput()
+		if err == nil || !bytes.Contains(out, []byte(want)) || bytes.Contains(out, []byte("dmesg")) {
+			t.Errorf("%s: %v\n%s", line, err, out)
+		}
+	}
+}
