@@ -1,7 +1,7 @@
 package coordinator
 
 // SchemaVersion is the version of the JSON report. It grows when a field changes its meaning or goes away.
-const SchemaVersion = 2
+const SchemaVersion = 1
 
 // Report is the outcome of a job, folded from its events. Times are seconds of wall clock unless the name says cpu. What
 // was not measured is left out rather than zero.
