@@ -41,13 +41,29 @@ type heldFileSystem struct {
 // probeFileSystem finds out what the file system can do by doing it, on a file that is thrown away: what a file system
 // says of itself is not enough. What cannot be done is no error, but a file that cannot be made or given space for any
 // other reason is one, and so is a file that cannot be taken away.
-func probeFileSystem(ctx context.Context, d *directory, names stem, found *FileSystem) (err error) {
+//
+// Another run that wins the output meanwhile sweeps the probes away, because nobody seems to hold them. That is no
+// answer about the file system, so the probing begins again, under other names.
+func probeFileSystem(ctx context.Context, d *directory, names stem, found *FileSystem) error {
+	for range probeAttempts {
+		if swept, err := probeOnce(ctx, d, names, found); err != nil || !swept {
+			return err
+		}
+	}
+	return nil
+}
+
+// probeAttempts bounds the probing: a sweep is rare, and each run sweeps once.
+const probeAttempts = 20
+
+// probeOnce probes under names of its own; swept says that somebody took them away.
+func probeOnce(ctx context.Context, d *directory, names stem, found *FileSystem) (swept bool, err error) {
 	var id [jobIDDigits / 2]byte
 	rand.Read(id[:])
 	p := prober{dir: d, stem: names, id: hex.EncodeToString(id[:])}
 	f, err := d.create(p.name(0), 0o600)
 	if err != nil {
-		return fileFailure("create", beside(d.path, p.name(0)), err)
+		return false, fileFailure("create", beside(d.path, p.name(0)), err)
 	}
 	defer func() {
 		err = joined(err, p.remove())
@@ -59,14 +75,15 @@ func probeFileSystem(ctx context.Context, d *directory, names stem, found *FileS
 	found.Allocation = reserved == nil || isOutOfSpace(reserved) // on a full disk it has the call all the same
 	switch {
 	case ctx.Err() != nil:
-		return context.Cause(ctx)
+		return false, context.Cause(ctx)
 	case !found.Allocation && !isUnsupported(reserved):
-		return fileFailure("fallocate", f.Name(), reserved)
+		return false, fileFailure("fallocate", f.Name(), reserved)
 	}
 	found.DirectIO, found.DirectAlignBytes = p.directIO(0)
-	found.HardLinks = d.link(p.name(0), p.name(1)) == nil
-	found.ExclusiveRename = d.renameExclusive(p.name(0), p.name(2)) == nil
-	return nil
+	linked := d.link(p.name(0), p.name(1))
+	renamed := d.renameExclusive(p.name(0), p.name(2))
+	found.HardLinks, found.ExclusiveRename = linked == nil, renamed == nil
+	return errors.Is(linked, fs.ErrNotExist) || errors.Is(renamed, fs.ErrNotExist), nil
 }
 
 // prober knows the names that one probing uses.
