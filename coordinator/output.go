@@ -303,10 +303,16 @@ func (o *output) abandon() error {
 		return nil
 	}
 	o.abandoned = true
-	if err := o.refuseSuperseded(); err != nil {
+	err := o.refuseSuperseded()
+	if f, ok := errors.AsType[*Failure](err); ok && f.Kind != KindRefused {
+		// The directory cannot be listed, for want of a descriptor perhaps: then the next epoch's name is asked for.
+		if _, unknown := o.dir.stat(o.stem.journal(o.jobID, firstEpoch+1)); errors.Is(unknown, fs.ErrNotExist) {
+			err = nil
+		}
+	}
+	if err != nil {
 		return err
 	}
-	var err error
 	if o.staging != nil && !o.published {
 		err = o.removeOwn(o.stagingName(), o.id)
 	}
