@@ -52,18 +52,24 @@ func (o *output) beyondLimit() *Failure {
 }
 
 // allocate gives the staging file its size and its space, durably. The size comes first: a file system whose files
-// cannot be so large says so at once and for nothing (hpc/mpifileutils#306), and before a leftover is discarded for it.
-func (o *output) allocate(ctx context.Context, terms jobTerms) error {
-	size := o.request.sizeBytes
-	if err := o.staging.Truncate(size); err != nil {
+// size gives the staging file its size. A file system whose files cannot be so large says so at once and for nothing
+// (hpc/mpifileutils#306), and before a leftover is discarded for it.
+func (o *output) size() error {
+	if err := o.refuseSuperseded(); err != nil {
+		return err
+	}
+	if err := o.staging.Truncate(o.request.sizeBytes); err != nil {
 		return o.sizeFailure(bare(err))
 	}
-	if err := o.discardLeftovers(); err != nil {
+	return nil
+}
+
+// allocate gives the staging file, which has its size, its space, and makes both durable.
+func (o *output) allocate(ctx context.Context) error {
+	if err := o.reserveRecords(o.terms.extentBytes); err != nil {
 		return err
 	}
-	if err := o.reserveRecords(terms.extentBytes); err != nil {
-		return err
-	}
+	size := o.request.sizeBytes
 	for off := int64(0); off < size && o.fs.Allocation; off += allocateStepBytes {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -78,11 +84,29 @@ func (o *output) allocate(ctx context.Context, terms jobTerms) error {
 		// Probed with success, refused for this file: RsyncProject/rsync#624, moosefs/moosefs#129.
 		o.fs.Allocation = false
 	}
-	if terms.sink == SinkMmap && !o.fs.Allocation && size > 0 {
+	if o.terms.sink == SinkMmap && !o.fs.Allocation && size > 0 {
 		return &Failure{
 			Kind: KindUsage, Op: "fallocate", Path: o.staging.Name(), Errno: "EOPNOTSUPP", Hint: "--sink=pwrite",
 			Err: errors.New("space cannot be reserved here, and a store into a mapping of a full disk ends the process"),
 		}
+	}
+	return o.flush()
+}
+
+// giveSpaceBack empties the staging file of a job that did not get its space, so that somebody else can use it meanwhile.
+// What is left is the journal, a few KiB, and an empty file: with room, a resume goes on from there.
+func (o *output) giveSpaceBack(cause error) error {
+	if f, ok := errors.AsType[*Failure](cause); !ok || f.Kind != KindSpace {
+		return nil
+	}
+	if err := o.refuseSuperseded(); err != nil {
+		return err
+	}
+	if err := o.staging.Truncate(0); err != nil {
+		return fileFailure("truncate", o.staging.Name(), err)
+	}
+	if err := o.journal.trim(); err != nil {
+		return err
 	}
 	return o.flush()
 }

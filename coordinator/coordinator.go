@@ -52,12 +52,18 @@ type Config struct {
 // which nobody can interrupt. Once publishing has begun it is finished. The error is a *Failure unless ctx was
 // cancelled, when it is context.Cause(ctx).
 //
-// After an error nothing of this run is left in the output's directory, with three exceptions: a file that was published
-// before its name could be made durable, the files of a job that another coordinator has taken over, and what could not be
-// removed, of which a warning tells. An unfinished job that an earlier run had left, and that was refused, stays.
+// After an error the report says whether the job is resumable: then its staging file and journal stay for Resume.
+// Otherwise nothing of this run is left in the output's directory (it was refused, or it flushes nothing), with two
+// exceptions: the files of a job that another coordinator has taken over, and what could not be removed, of which a
+// warning tells. An unfinished job that an earlier run had left, and that was refused, stays.
 func Run(ctx context.Context, cfg Config, job Job) (Report, error) {
 	r := newRun(cfg, job)
-	err := r.limited(ctx, r.complete)
+	return r.conduct(ctx, r.complete)
+}
+
+// conduct carries out the stages of a run and brings it to its end, whatever comes.
+func (r *run) conduct(ctx context.Context, stages func(context.Context) error) (Report, error) {
+	err := r.limited(ctx, stages)
 	err = r.surrender(err)
 	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		err = context.Cause(ctx)
@@ -69,14 +75,18 @@ func Run(ctx context.Context, cfg Config, job Job) (Report, error) {
 
 // complete is a run from its beginning to the file's final name.
 func (r *run) complete(ctx context.Context) error {
-	for _, stage := range []func(context.Context) error{
+	return r.inOrder(ctx,
 		r.prepare, // nothing is created
 		r.claim,   // the staging file and its journal
 		r.write,   // every extent is durable
 		r.settle,  // no worker writes any more; the final flush
 		r.verify,
 		r.publish,
-	} {
+	)
+}
+
+func (r *run) inOrder(ctx context.Context, stages ...func(context.Context) error) error {
+	for _, stage := range stages {
 		if err := stage(ctx); err != nil {
 			return err
 		}

@@ -29,6 +29,18 @@ type fileFacts struct {
 // regular says that the file is an ordinary one.
 func (f fileFacts) regular() bool { return f.kind == 0 }
 
+// kindText names what a file is that is no regular one.
+func (f fileFacts) kindText() string {
+	switch f.kind {
+	case fs.ModeDir:
+		return "a directory"
+	case fs.ModeSymlink:
+		return "a symbolic link"
+	default:
+		return "a special file"
+	}
+}
+
 // bare strips the path that package os adds to errors: the caller's Failure names it already.
 func bare(err error) error {
 	if path, ok := errors.AsType[*fs.PathError](err); ok {

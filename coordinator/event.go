@@ -58,6 +58,7 @@ type Phase string
 // The phases, in order.
 const (
 	PhasePrepare Phase = "prepare" // staging file, allocation
+	PhaseTrust   Phase = "trust"   // of a resume: reading back what the journal calls durable
 	PhaseWrite   Phase = "write"   // extents, flushed in batches meanwhile
 	PhaseFlush   Phase = "flush"   // release of the workers and the final flush
 	PhaseVerify  Phase = "verify"
@@ -112,7 +113,7 @@ type FlushFailed struct {
 }
 
 // Verified counts bytes that were read back and compared since the last Verified, and holes of the file, which are
-// known to be zeros and not read.
+// known to be zeros and not read; in PhaseTrust those of a resume.
 type Verified struct {
 	Bytes    int64
 	ReadPath string // "direct", "dropped", "client-uncached", "cached" or "memory"
@@ -134,6 +135,24 @@ type VerifyPlanned struct {
 // ExtentBad says that bytes of a file are wrong. It comes for those that are listed, in the order of their offsets.
 type ExtentBad struct {
 	Bad BadExtentReport
+}
+
+// Resumed says that this run goes on with a job that another began.
+type Resumed struct {
+	Epoch        uint64 // how many coordinators the job has had by now
+	DurableBytes int64  // that the journal calls durable
+}
+
+// Revoked says that these extents are missing again, although the journal called them durable.
+type Revoked struct {
+	Extents []layout.Extent
+	Bytes   int64
+}
+
+// Kept says that the unfinished job stays in the output's directory, for a resume.
+type Kept struct {
+	Path      string
+	Published bool // the file stands under its final name, and only the flush of the directory is missing
 }
 
 // Published says that the file stands under its final name.
@@ -184,6 +203,15 @@ func (VerifyPlanned) Name() string { return "verify_planned" }
 
 // Name implements Body.
 func (ExtentBad) Name() string { return "extent_bad" }
+
+// Name implements Body.
+func (Resumed) Name() string { return "resumed" }
+
+// Name implements Body.
+func (Revoked) Name() string { return "revoked" }
+
+// Name implements Body.
+func (Kept) Name() string { return "kept" }
 
 // Name implements Body.
 func (Published) Name() string { return "published" }

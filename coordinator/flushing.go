@@ -56,6 +56,7 @@ func (d *dispatcher) flushBatch(ctx context.Context, b flushBatch, h *hand) flus
 	if len(f.extents) == 0 || ctx.Err() != nil { // a run that ends appends nothing
 		return f
 	}
+	reach(afterFlushBeforeJournal)
 	d.recording.Lock()
 	defer d.recording.Unlock()
 	f.fatal = d.holder.record(f.extents)

@@ -21,6 +21,7 @@ type Fold struct {
 	last    time.Duration // of all events
 
 	planned                        JobPlanned
+	resume                         ResumeReport // Epoch 0: a new job
 	prefault, fill, put, flush     time.Duration
 	receiptBytes, ownedBytes       int64
 	writeBegan, acceptedBy, doneBy time.Duration
@@ -77,7 +78,18 @@ func (f *Fold) Observe(e Event) {
 		f.withdraw(b)
 	case BatchDurable:
 		f.makeDurable(b)
+	case Resumed:
+		f.resume.Epoch, f.resume.FoundBytes = b.Epoch, b.DurableBytes
+	case Revoked:
+		f.resume.RevokedBytes += b.Bytes
+	case Kept:
+		f.report.Resumable = true
 	case Verified:
+		if f.phase == PhaseTrust {
+			f.resume.ReadBackBytes += b.Bytes
+			f.resume.ReadPath = weakestPath(f.resume.ReadPath, b.ReadPath)
+			return
+		}
 		f.report.VerifiedBytes += b.Bytes
 		f.report.VerifiedReadPath = weakestPath(f.report.VerifiedReadPath, b.ReadPath)
 	case Published:
@@ -100,15 +112,19 @@ func (f *Fold) plan(p JobPlanned) {
 	r := &f.report
 	r.Job, r.Output = p.JobID, p.Target
 	r.Environment.FileSystem = p.FileSystem
-	r.Parameters = Parameters{
-		Layout: "rules", N: p.Spec.N, Rules: layout.FormatRules(p.Spec.Rules), SizeBytes: p.SizeBytes, Sink: p.Sink,
-		SinkReason: p.SinkReason, Weaker: p.Weaker, GrainBytes: p.GrainBytes, ExtentBytes: p.ExtentBytes, Extents: p.Extents,
-		Sync: p.Sync, Verify: p.Verify, LeaseSeconds: seconds(p.Lease),
+	c := contentParameters(p.Spec)
+	c.SizeBytes, c.Sink, c.SinkReason, c.GrainBytes, c.ExtentBytes = p.SizeBytes, p.Sink, p.SinkReason, p.GrainBytes, p.ExtentBytes
+	c.Weaker = p.Weaker
+	c.Extents, c.Sync, c.Verify, c.LeaseSeconds = p.Extents, p.Sync, p.Verify, seconds(p.Lease)
+	r.Parameters = c
+}
+
+// contentParameters are the parameters that say what a file contains.
+func contentParameters(spec layout.Spec) Parameters {
+	if spec.Kind == layout.KindRandom {
+		return Parameters{Layout: "random", Seed: &spec.Seed}
 	}
-	if p.Spec.Kind == layout.KindRandom {
-		seed := p.Spec.Seed
-		r.Parameters.Layout, r.Parameters.Seed = "random", &seed
-	}
+	return Parameters{Layout: "rules", N: spec.N, Rules: layout.FormatRules(spec.Rules)}
 }
 
 func (f *Fold) worker(id string) *workerFold {
@@ -221,7 +237,12 @@ func (f *Fold) end(b JobEnded) {
 // Report is the report so far. Every number in it is finite and not negative.
 func (f *Fold) Report() Report {
 	r := f.report
-	r.RedoneBytes = f.receiptBytes - f.ownedBytes
+	r.RedoneBytes = f.receiptBytes - f.ownedBytes + f.resume.RevokedBytes
+	if f.resume.Epoch > 0 {
+		resume := f.resume
+		resume.Seconds = seconds(f.phases[PhaseTrust])
+		r.Resume = &resume
+	}
 	r.ElapsedSeconds = seconds(f.last)
 	r.PrepareSeconds = seconds(f.phases[PhasePrepare])
 	r.VerifySeconds = seconds(f.phases[PhaseVerify])

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"gigafizz/layout"
 )
@@ -23,6 +24,17 @@ type journal struct {
 func (j *journal) appendDurable(kind recordType, payload []byte) error {
 	if err := j.append(kind, payload); err != nil {
 		return err
+	}
+	if kind == recordDurable {
+		reach(afterJournalWriteBeforeFsync)
+	}
+	return j.sync()
+}
+
+// sync makes what was appended durable.
+func (j *journal) sync() error {
+	if j.err != nil {
+		return j.err
 	}
 	if err := j.file.Sync(); err != nil {
 		j.err = fileFailure("fsync", j.file.Name(), err)
@@ -50,6 +62,45 @@ func (j *journal) recordExtents(kind recordType, extents []layout.Extent) error 
 			return err
 		}
 		extents = extents[n:]
+	}
+	return nil
+}
+
+// begin writes the first records of a journal that takes over from an earlier one, in one piece and durably: the header,
+// all that is durable, and last the claim, without which none of it counts.
+func (j *journal) begin(h journalHeader, batches [][]layout.Extent) error {
+	var records []byte
+	records, j.seq = firstRecords(h, batches)
+	if _, err := j.file.Write(records); err != nil {
+		j.err = fileFailure("write", j.file.Name(), err)
+	}
+	return j.sync()
+}
+
+// firstRecords are the records of begin, and the sequence number of the last.
+func firstRecords(h journalHeader, batches [][]layout.Extent) (records []byte, seq uint64) {
+	add := func(kind recordType, payload []byte) {
+		seq++
+		records = appendRecord(records, kind, seq, payload)
+	}
+	add(recordHeader, encodeHeader(h))
+	for _, b := range batches {
+		for part := range slices.Chunk(b, durableExtentMax) {
+			add(recordDurable, encodeExtents(part))
+		}
+	}
+	add(recordClaim, nil)
+	return records, seq
+}
+
+// trim gives back what was reserved behind the last record: shortening a file to its own size frees what is beyond.
+func (j *journal) trim() error {
+	facts, err := statFile(j.file)
+	if err == nil {
+		err = bare(j.file.Truncate(facts.size))
+	}
+	if err != nil {
+		return fileFailure("truncate", j.file.Name(), err)
 	}
 	return nil
 }

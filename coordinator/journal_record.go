@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math"
+	"slices"
+	"time"
 
 	"gigafizz/layout"
 )
@@ -19,7 +21,7 @@ import (
 // the first bad record is believed: a lost tail only means that bytes are written again.
 const (
 	journalMagic     = "gigafizz journal"
-	journalFormat    = 1
+	journalFormat    = 2 // 1 had no epoch, and not what a resume needs
 	recordHeadBytes  = 4 + 4 + 1 + 8
 	payloadBytesMax  = 16 << 20
 	journalRulesMax  = 1 << 10
@@ -32,24 +34,34 @@ type recordType uint8
 
 const (
 	recordHeader  recordType = 1 // journalHeader; the first record, once
-	recordClaim   recordType = 2 // empty: this job has the output; see output.contend
-	recordDurable recordType = 3 // extents that were durable before the record was written
+	recordClaim   recordType = 2 // empty: this coordinator has the output; see output.contend and output.takeOver
+	recordDurable recordType = 3 // extents that were durable before the record was written: one flush batch
 	recordRevoke  recordType = 4 // extents that are durable no more, whatever was recorded before
 )
 
-// journalHeader is what a job can be recognised and resumed by. No secret is in it.
+// journalHeader is what a job can be recognised and resumed by. It holds no secret, and no number of threads: those are
+// the machine's.
 type journalHeader struct {
 	jobID            string // 32 hex digits
+	epoch            uint64 // counts the coordinators of the job; the journal's name ends with it
 	spec             layout.Spec
 	sizeBytes        int64
 	grainBytes       int64
 	extentBytes      int64
 	sink             Sink
+	sync             Sync
+	verify           Verify
+	existing         Existing
+	lease            time.Duration
+	root             string // the workers' name of the root that holds the output
 	generatorVersion uint32
 	stagingName      string
 	staging          fileID
+	stagingMode      uint32 // permission bits, as the umask left them
+	kernel           string // the running kernel whose device and inode numbers those are; empty where unknown
 	outputName       string // in full, where the file names are cut
-	pid              int64
+	began            int64  // seconds since 1970, when the job was first claimed; for people only
+	pid              int64  // of the coordinator of this epoch
 	host             string
 }
 
@@ -58,11 +70,18 @@ type journalState struct {
 	header    journalHeader
 	headed    bool // whether the header could be read
 	claimed   bool
-	durable   []layout.Extent // in the order in which they were recorded
+	batches   [][]layout.Extent // durable, in the order in which they were recorded; none is named twice but after a revocation
 	records   uint64
 	goodBytes int64 // where reading stopped
 	stopped   error // why, if not at the end
 }
+
+// valid says whether the journal can be gone on with. That of a later epoch begins with all that was durable before, and
+// the claim comes behind it: without one the copy may be cut, and the journal before it says more.
+func (s journalState) valid() bool { return s.headed && (s.claimed || s.header.epoch == firstEpoch) }
+
+// durable is everything that is durable, in the order in which it was recorded.
+func (s journalState) durable() []layout.Extent { return slices.Concat(s.batches...) }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -143,13 +162,15 @@ func (s *journalState) applyPayload(kind recordType, payload []byte) error {
 		if err != nil {
 			return fmt.Errorf("durable extents: %w", err)
 		}
-		s.durable = append(s.durable, extents...)
+		s.batches = append(s.batches, extents)
 	case recordRevoke:
 		extents, err := decodeExtents(payload, s.header.sizeBytes)
 		if err != nil {
 			return fmt.Errorf("revoked extents: %w", err)
 		}
-		s.durable = without(s.durable, layout.NewExtents(extents...))
+		for i, b := range s.batches {
+			s.batches[i] = without(b, layout.NewExtents(extents...))
+		}
 	default:
 		return fmt.Errorf("type %d is unknown", kind)
 	}
@@ -169,6 +190,7 @@ func without(extents []layout.Extent, gone layout.Extents) []layout.Extent {
 func encodeHeader(h journalHeader) []byte {
 	b := append([]byte(journalMagic), journalFormat)
 	b = appendText(b, h.jobID)
+	b = binary.AppendUvarint(b, h.epoch)
 	b = binary.AppendUvarint(b, uint64(h.spec.Kind))
 	b = binary.AppendVarint(b, h.spec.N)
 	b = binary.AppendUvarint(b, uint64(len(h.spec.Rules)))
@@ -181,12 +203,20 @@ func encodeHeader(h journalHeader) []byte {
 	for _, v := range []int64{h.sizeBytes, h.grainBytes, h.extentBytes} {
 		b = binary.AppendVarint(b, v)
 	}
-	b = appendText(b, string(h.sink))
+	for _, text := range []string{string(h.sink), string(h.sync), string(h.verify)} {
+		b = appendText(b, text)
+	}
+	b = binary.AppendUvarint(b, uint64(h.existing))
+	b = binary.AppendVarint(b, int64(h.lease))
+	b = appendText(b, h.root)
 	b = binary.AppendUvarint(b, uint64(h.generatorVersion))
 	b = appendText(b, h.stagingName)
 	b = binary.AppendUvarint(b, h.staging.device)
 	b = binary.AppendUvarint(b, h.staging.inode)
+	b = binary.AppendUvarint(b, uint64(h.stagingMode))
+	b = appendText(b, h.kernel)
 	b = appendText(b, h.outputName)
+	b = binary.AppendVarint(b, h.began)
 	b = binary.AppendVarint(b, h.pid)
 	return appendText(b, h.host)
 }
@@ -201,7 +231,7 @@ func decodeHeader(payload []byte) (journalHeader, error) {
 		return journalHeader{}, fmt.Errorf("format %d is not known, only %d", rest[0], journalFormat)
 	}
 	r := payloadReader{rest: rest[1:]}
-	h := journalHeader{jobID: r.text()}
+	h := journalHeader{jobID: r.text(), epoch: r.uvarint()}
 	h.spec.Kind = layout.Kind(r.count(math.MaxInt32))
 	h.spec.N = r.varint()
 	for range r.count(journalRulesMax) {
@@ -210,18 +240,24 @@ func decodeHeader(payload []byte) (journalHeader, error) {
 	h.spec.Seed = r.uvarint()
 	h.spec.Bytes = r.varint()
 	h.sizeBytes, h.grainBytes, h.extentBytes = r.varint(), r.varint(), r.varint()
-	h.sink = Sink(r.text())
+	h.sink, h.sync, h.verify = Sink(r.text()), Sync(r.text()), Verify(r.text())
+	h.existing = Existing(r.count(uint64(ExistingReplace)))
+	h.lease = time.Duration(r.varint())
+	h.root = r.text()
 	h.generatorVersion = uint32(r.count(math.MaxUint32))
 	h.stagingName = r.text()
 	h.staging = fileID{device: r.uvarint(), inode: r.uvarint()}
+	h.stagingMode = uint32(r.count(math.MaxUint32))
+	h.kernel = r.text()
 	h.outputName = r.text()
+	h.began = r.varint()
 	h.pid = r.varint()
 	h.host = r.text()
 	if err := r.end(); err != nil {
 		return journalHeader{}, err
 	}
-	if !isJobID(h.jobID) || h.sizeBytes < 0 {
-		return journalHeader{}, fmt.Errorf("job %q of %d bytes cannot be", h.jobID, h.sizeBytes)
+	if !isJobID(h.jobID) || h.epoch < firstEpoch || h.sizeBytes < 0 {
+		return journalHeader{}, fmt.Errorf("job %q of %d bytes in epoch %d cannot be", h.jobID, h.sizeBytes, h.epoch)
 	}
 	return h, nil
 }

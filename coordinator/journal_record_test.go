@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -25,7 +26,7 @@ func TestRevokedExtentsAreDurableNoMoreUntilTheyAreRecordedAgain(t *testing.T) {
 		data = appendRecord(data, r.kind, uint64(2+i), encodeExtents([]layout.Extent{r.extent}))
 	}
 	want := []layout.Extent{{Off: 0, Len: 100}, {Off: 200, Len: 100}, {Off: 150, Len: 10}}
-	if diff := cmp.Diff(want, readJournal(data).durable); diff != "" {
+	if diff := cmp.Diff(want, readJournal(data).durable()); diff != "" {
 		t.Errorf("durable (-want +got):\n%s", diff)
 	}
 }
@@ -35,15 +36,24 @@ var compareIDs = cmp.Comparer(func(a, b fileID) bool { return a.device == b.devi
 func exampleHeader() journalHeader {
 	return journalHeader{
 		jobID:            strings.Repeat("0f", 16),
+		epoch:            firstEpoch,
 		spec:             layout.Spec{N: 1_000_000_000, Rules: []layout.Rule{{Divisor: 3, Word: "Fizz"}, {Divisor: 5, Word: "Büzz"}}},
 		sizeBytes:        7_874_074_073,
 		grainBytes:       4 << 20,
 		extentBytes:      64 << 20,
 		sink:             SinkPwrite,
+		sync:             SyncBatch,
+		verify:           VerifySample,
+		existing:         ExistingReplace,
+		lease:            10 * time.Second,
+		root:             "out",
 		generatorVersion: layout.GeneratorVersion,
 		stagingName:      ".fizz.txt." + strings.Repeat("0f", 16) + ".part",
 		staging:          fileID{device: 65024, inode: 1<<63 + 7},
+		stagingMode:      0o644,
+		kernel:           "a boot",
 		outputName:       "fizz.txt",
+		began:            1_800_000_000,
 		pid:              4711,
 		host:             "node-1",
 	}
@@ -75,7 +85,7 @@ func prefixHolds(t *testing.T, s journalState, whole int) {
 	for i := 2; i < whole; i++ {
 		want = append(want, extents[i-2]...)
 	}
-	if diff := cmp.Diff(want, s.durable); diff != "" {
+	if diff := cmp.Diff(want, s.durable()); diff != "" {
 		t.Fatalf("durable extents after %d records (-want +got):\n%s", whole, diff)
 	}
 	if s.headed != (whole >= 1) || s.claimed != (whole >= 2) {
@@ -183,7 +193,7 @@ func TestJournalNeverTakesAnExtentThatIsNotInTheFile(t *testing.T) {
 		{Off: 0, Len: -1},
 	} {
 		s := readJournal(appendRecord(bytes.Clone(header), recordDurable, 2, encodeExtents([]layout.Extent{e})))
-		if len(s.durable) != 0 || s.stopped == nil {
+		if len(s.durable()) != 0 || s.stopped == nil {
 			t.Errorf("extent %v of a file of 100 bytes was taken", e)
 		}
 	}
@@ -196,6 +206,7 @@ func TestJournalHeaderComesBackAsItWas(t *testing.T) {
 		})
 		h := journalHeader{
 			jobID: rapid.StringMatching(`[0-9a-f]{32}`).Draw(t, "job"),
+			epoch: rapid.Uint64Min(1).Draw(t, "epoch"),
 			spec: layout.Spec{
 				Kind:  layout.Kind(rapid.IntRange(0, math.MaxInt32).Draw(t, "kind")),
 				N:     rapid.Int64().Draw(t, "n"),
@@ -207,9 +218,17 @@ func TestJournalHeaderComesBackAsItWas(t *testing.T) {
 			grainBytes:       rapid.Int64().Draw(t, "grain"),
 			extentBytes:      rapid.Int64().Draw(t, "extent"),
 			sink:             Sink(rapid.String().Draw(t, "sink")),
+			sync:             Sync(rapid.String().Draw(t, "sync")),
+			verify:           Verify(rapid.String().Draw(t, "verify")),
+			existing:         rapid.SampledFrom([]Existing{ExistingRefuse, ExistingReplace}).Draw(t, "existing"),
+			lease:            time.Duration(rapid.Int64().Draw(t, "lease")),
+			root:             rapid.String().Draw(t, "root"),
 			generatorVersion: rapid.Uint32().Draw(t, "generator"),
 			stagingName:      rapid.String().Draw(t, "staging"),
 			staging:          fileID{device: rapid.Uint64().Draw(t, "device"), inode: rapid.Uint64().Draw(t, "inode")},
+			stagingMode:      rapid.Uint32().Draw(t, "mode"),
+			kernel:           rapid.String().Draw(t, "kernel"),
+			began:            rapid.Int64().Draw(t, "began"),
 			outputName:       string(rapid.SliceOf(rapid.Byte()).Draw(t, "output")),
 			pid:              rapid.Int64().Draw(t, "pid"),
 			host:             rapid.String().Draw(t, "host"),
@@ -241,16 +260,29 @@ func FuzzReadJournal(f *testing.F) {
 	f.Add(data)
 	f.Add(data[:ends[1]])
 	f.Add(make([]byte, 100))
+	revoked := appendRecord(bytes.Clone(data), recordRevoke, uint64(len(ends)+1), encodeExtents([]layout.Extent{{Off: 100, Len: 1 << 20}}))
+	f.Add(appendRecord(revoked, recordDurable, uint64(len(ends)+2), encodeExtents([]layout.Extent{{Off: 200, Len: 1}})))
+	later, _ := firstRecords(exampleHeader(), readJournal(data).batches)
+	f.Add(later)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := readJournal(data)
 		if s.goodBytes > int64(len(data)) || (s.stopped == nil) != (s.goodBytes == int64(len(data))) {
 			t.Fatalf("stopped at byte %d of %d by %v", s.goodBytes, len(data), s.stopped)
 		}
 		again := readJournal(data[:s.goodBytes])
-		if again.records != s.records || again.stopped != nil || len(again.durable) != len(s.durable) {
+		if again.records != s.records || again.stopped != nil || len(again.durable()) != len(s.durable()) {
 			t.Fatalf("the readable part reads differently: %+v, then %+v", s, again)
 		}
-		for _, e := range s.durable {
+		// The journal of the next epoch says the same, whatever stood here.
+		if s.headed {
+			s.header.epoch = 2
+			next, _ := firstRecords(s.header, s.compacted())
+			copied := readJournal(next)
+			if diff := cmp.Diff(setOf(s.durable()), setOf(copied.durable())); diff != "" || !copied.valid() || copied.stopped != nil {
+				t.Fatalf("the copy says %+v: %s", copied, diff)
+			}
+		}
+		for _, e := range s.durable() {
 			if e.Off < 0 || e.Len <= 0 || e.Len > s.header.sizeBytes-e.Off {
 				t.Fatalf("extent %v of a file of %d bytes", e, s.header.sizeBytes)
 			}

@@ -28,13 +28,16 @@ const modeOthersWrite = 0o022
 // rival is another job of the same output, as its files show it.
 type rival struct {
 	jobID    string
+	epoch    uint64    // the highest of the names of its journals, whatever stands under them
 	journals []jobFile // by epoch, the highest last
 	staging  string    // its name; empty if there is none
+	odd      string    // what stands under that name and is no staging file
 	facts    fileFacts // of the staging file
 	probes   []string
-	state    journalState // of the highest journal
+	state    journalState // of the highest valid journal; else of the highest that has a header
+	source   string       // the name of that journal
 	live     bool         // a journal of it is locked
-	mine     bool         // all of it belongs to the effective user
+	mine     bool         // all of it belongs to the effective user, and nobody else may write its journals
 }
 
 // unfinished says that there is something in it that a resume could use: a staging file that is not published yet, and
@@ -49,6 +52,20 @@ func (r rival) unfinished(final fileFacts) bool {
 // rivals lists the other jobs of this output. Files that are not what this program makes (links, directories, a second
 // name elsewhere) are not seen.
 func (o *output) rivals() ([]rival, error) {
+	all, err := o.jobsOfStem()
+	return slices.DeleteFunc(all, func(r rival) bool { return !o.belongs(r) }), err
+}
+
+// belongs says whether a job of this stem is one of this output: where names are cut, only a header tells.
+func (o *output) belongs(r rival) bool {
+	if r.state.headed {
+		return r.state.header.outputName == o.name
+	}
+	return !o.stem.ambiguous
+}
+
+// jobsOfStem lists the other jobs whose files carry this stem.
+func (o *output) jobsOfStem() ([]rival, error) {
 	names, err := o.dir.names()
 	if err != nil {
 		return nil, fileFailure("list", o.dir.path, err)
@@ -68,13 +85,10 @@ func (o *output) rivals() ([]rival, error) {
 	}
 	var found []rival
 	for _, r := range byJob {
-		belongs, err := o.examine(r)
-		if err != nil {
+		if err := o.examine(r); err != nil {
 			return nil, err
 		}
-		if belongs {
-			found = append(found, *r)
-		}
+		found = append(found, *r)
 	}
 	slices.SortFunc(found, func(a, b rival) int { return cmp.Compare(a.jobID, b.jobID) })
 	return found, nil
@@ -85,6 +99,7 @@ func (r *rival) add(f jobFile) {
 	case roleStaging:
 		r.staging = f.name
 	case roleJournal:
+		r.epoch = max(r.epoch, f.epoch)
 		r.journals = append(r.journals, f)
 		slices.SortFunc(r.journals, func(a, b jobFile) int { return cmp.Compare(a.epoch, b.epoch) })
 	case roleProbe:
@@ -92,13 +107,16 @@ func (r *rival) add(f jobFile) {
 	}
 }
 
-// examine fills in what the files say, and tells whether the job is one of this output at all.
-func (o *output) examine(r *rival) (bool, error) {
+// examine fills in what the files say.
+func (o *output) examine(r *rival) error {
 	if r.staging != "" {
 		facts, err := o.dir.stat(r.staging)
-		if err != nil || !facts.regular() {
-			r.staging = "" // gone meanwhile, or not a staging file
-		} else {
+		switch {
+		case err != nil:
+			r.staging = "" // gone meanwhile
+		case !facts.regular():
+			r.staging, r.odd = "", facts.kindText()
+		default:
 			r.facts = facts
 			r.mine = r.mine && facts.mine
 		}
@@ -106,16 +124,13 @@ func (o *output) examine(r *rival) (bool, error) {
 	for i, j := range slices.Backward(r.journals) {
 		known, err := o.examineJournal(r, j)
 		if err != nil {
-			return false, err
+			return err
 		}
 		if !known {
 			r.journals = slices.Delete(r.journals, i, i+1)
 		}
 	}
-	if r.state.headed {
-		return r.state.header.outputName == o.name, nil
-	}
-	return !o.stem.ambiguous, nil
+	return nil
 }
 
 // examineJournal reads one journal of a rival; known is false when it is gone or no journal.
@@ -152,10 +167,43 @@ func (o *output) examineJournal(r *rival, j jobFile) (known bool, err error) {
 	}
 	r.live = r.live || lock == lockHeld
 	r.mine = r.mine && facts.mine && facts.mode&modeOthersWrite == 0
-	if !r.state.headed {
-		r.state = state // the highest journal that can be read
-	}
+	r.learn(j, state)
 	return true, nil
+}
+
+// learn keeps what the best of the journals says that were looked at, from the highest on. One whose header belongs to
+// another name was copied there, and says nothing.
+func (r *rival) learn(j jobFile, state journalState) {
+	if state.headed && (state.header.jobID != j.jobID || state.header.epoch != j.epoch) {
+		state = journalState{stopped: errors.New("its header is another journal's")}
+	}
+	if r.source == "" || !r.state.headed || state.valid() && !r.state.valid() {
+		r.state, r.source = state, j.name
+	}
+}
+
+// readWhole reads the journals of a dead job to their ends: what examine read of them says who had the output, and not
+// what is durable. Those of somebody else are not read.
+func (o *output) readWhole(r *rival) error {
+	if !r.mine || r.live {
+		return nil
+	}
+	r.source = ""
+	for _, j := range slices.Backward(r.journals) {
+		f, err := o.dir.open(j.name, accessRead)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fileFailure("open", o.at(j.name), err)
+		}
+		state, err := loadJournal(f)
+		if err := joined(err, bare(f.Close())); err != nil {
+			return fileFailure("read", f.Name(), err)
+		}
+		r.learn(j, state)
+	}
+	return nil
 }
 
 // glance reads who has the output and whether it won it, and no more of a journal than that takes. What is not ours is
@@ -219,6 +267,9 @@ func (o *output) discardLeftovers() error {
 		return err
 	}
 	for _, r := range rivals {
+		if r.live && r.epoch > firstEpoch { // somebody goes on with what this run was told to discard
+			return o.refuseLive(r)
+		}
 		if r.live || !r.mine || !r.unfinished(final) {
 			continue
 		}
@@ -302,36 +353,26 @@ func (o *output) sweep() {
 	}
 }
 
-// discard removes a dead job: its journals are locked first, so that nobody resumes it meanwhile, and go last.
+// discard removes a dead job, and goes about it like a resume: it claims the next epoch, so that nobody resumes the job
+// meanwhile and whoever still has it touches nothing any more. The journals go last.
 func (o *output) discard(r rival) (err error) {
-	for _, j := range r.journals {
-		f, openErr := o.dir.open(j.name, accessWrite)
-		if errors.Is(openErr, fs.ErrNotExist) {
-			continue
+	hold := &output{request: o.request, path: o.path, name: o.name, stem: o.stem, dir: o.dir, jobID: r.jobID, epoch: r.epoch}
+	if len(r.journals) > 0 {
+		if err := hold.seize(r); err != nil {
+			return err
 		}
-		if openErr != nil {
-			return fileFailure("open", o.at(j.name), openErr)
-		}
-		defer func() { err = joined(err, bare(f.Close())) }()
-		lock, lockErr := tryLock(f)
-		if lockErr != nil {
-			return fileFailure("lock", f.Name(), lockErr)
-		}
-		if lock == lockHeld {
-			return o.refuseLive(r)
-		}
+		defer func() { err = joined(err, bare(hold.journal.file.Close())) }()
 	}
 	if r.staging != "" {
-		if err := o.removeMine(r.staging); err != nil {
-			return err
+		err = hold.refuseSuperseded()
+		if err == nil {
+			err = hold.removeMine(r.staging)
+		}
+		if err != nil {
+			return joined(err, hold.withdraw())
 		}
 	}
-	for _, j := range r.journals {
-		if err := o.removeMine(j.name); err != nil {
-			return err
-		}
-	}
-	return nil
+	return hold.removeJournals()
 }
 
 // findMine tells whether something stands under a name, and refuses what is not a regular file of ours that has no other
@@ -384,7 +425,11 @@ func (o *output) refuseUnfinished(r rival) *Failure {
 	if theirs == ours {
 		reason = fmt.Sprintf("an unfinished job of this output, with the same %s, stands beside it", ours)
 	}
-	return refused("claim", o.path, reason, "--restart removes it and starts again")
+	hint := "--restart removes it and starts again"
+	if err := o.readWhole(&r); err == nil && o.flaw(r) == "" {
+		hint = fmt.Sprintf("%s goes on with it; %s; coordinator discard %s removes it", ResumeCommand(o.path), hint, o.quoted())
+	}
+	return refused("claim", o.path, reason, hint)
 }
 
 // pause waits, or ends with the context.

@@ -131,10 +131,10 @@ func TestRestartTouchesOnlyWhatIsCertainlyOurs(t *testing.T) {
 	part := ".f.txt." + strings.Repeat("ab", 16) + ".part"
 	journal := ".f.txt." + strings.Repeat("ab", 16) + ".journal.1"
 	header := appendRecord(nil, recordHeader, 1, encodeHeader(journalHeader{
-		jobID: strings.Repeat("ab", 16), spec: fifteen, sizeBytes: 58, outputName: "f.txt",
+		jobID: strings.Repeat("ab", 16), epoch: firstEpoch, spec: fifteen, sizeBytes: 58, outputName: "f.txt",
 	}))
 	foreign := appendRecord(nil, recordHeader, 1, encodeHeader(journalHeader{
-		jobID: strings.Repeat("ab", 16), spec: fifteen, sizeBytes: 58, outputName: "another.txt",
+		jobID: strings.Repeat("ab", 16), epoch: firstEpoch, spec: fifteen, sizeBytes: 58, outputName: "another.txt",
 	}))
 	for _, c := range []struct {
 		name  string

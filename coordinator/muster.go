@@ -101,7 +101,7 @@ func (r *run) admit(d description) error {
 		reason = fmt.Errorf("it has memory pages of %d bytes, and no machine has", d.pageBytes)
 	case r.policy.grainBytes%max(d.pageBytes, 1) != 0:
 		reason = fmt.Errorf("its memory pages of %d bytes do not fit the grain of %d bytes", d.pageBytes, r.policy.grainBytes)
-	case r.wire.among == oneMount && len(r.planned) > 0 && !r.sameKernel(d):
+	case r.wire.among == oneMount && len(r.extents) > 0 && !r.sameKernel(d):
 		reason = errors.New("the job writes through one kernel's page cache, and this worker runs on another kernel")
 	default:
 		return nil

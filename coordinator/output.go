@@ -1,22 +1,26 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"gigafizz/layout"
 )
 
 // output is one job's hold on one output: its directory, its staging file, its journal with the lock, and at the end
 // its final name. The story is openOutput (refuse and probe), claim (lock, create, size, allocate), flush and record as
-// often as needed, check, publish; abandon wherever it ends early; close. Nothing is under the final name before
-// publish, and everything that could fail after hours is tried before the first byte.
+// often as needed, check, publish; abandon wherever it ends early and must leave nothing; close. A job that goes on comes
+// in by openUnfinished and takeOver instead (takeover.go). Nothing is under the final name before publish, and
+// everything that could fail after hours is tried before the first byte.
 //
 // One goroutine calls the methods; flush may run beside record.
 type output struct {
@@ -28,13 +32,19 @@ type output struct {
 	fs      FileSystem
 
 	leftoverBytes int64 // what unfinished jobs that claim will discard have on the device
+	found         rival // the unfinished job that is to be gone on with, from openUnfinished on
 
-	// From claim on.
+	// From claim or takeOver on.
 	jobID   string
+	epoch   uint64
+	terms   jobTerms
 	staging *os.File
 	id      fileID // of the staging file
+	mode    uint32 // of the staging file
 	journal *journal
 
+	finishing bool // the job found is published already: only what comes after that is missing
+	held      bool // nobody else has the job any more: what becomes of its files is ours to decide
 	published bool
 	abandoned bool
 }
@@ -54,27 +64,47 @@ type jobTerms struct {
 	grainBytes  int64
 	extentBytes int64
 	sink        Sink
+	sync        Sync
+	verify      Verify
+	lease       time.Duration
+	root        string // the workers' name of the root that holds the output
 }
 
 // openOutput opens the output's directory and refuses now what would fail later: what cannot be an output, a live or
 // unfinished job of the same output, too little space, a directory that cannot be written. It probes what the file
 // system can do. Afterwards the directory is as it was: a leftover that is to be discarded is still there.
 func openOutput(ctx context.Context, request outputRequest) (*output, error) {
-	dirName, name := filepath.Split(request.path)
+	o, err := lookAt(request.path)
+	if err != nil {
+		return nil, err
+	}
+	o.request = request
+	if err := o.prepare(ctx); err != nil {
+		return nil, joined(err, o.close())
+	}
+	return o, nil
+}
+
+// lookAt opens an output's directory and finds out where it is. Nothing is changed.
+func lookAt(path string) (*output, error) {
+	dirName, name := filepath.Split(path)
 	if name == "" || name == "." || name == ".." {
-		return nil, refused("open", request.path, "it names a directory, and the output is a file", "add a file name")
+		return nil, refused("open", path, "it names a directory, and the output is a file", "add a file name")
 	}
 	if dirName == "" {
 		dirName = "."
 	}
 	dir, err := openDirectory(dirName)
 	if err != nil {
-		return nil, directoryFailure(dirName, request.path, err)
+		return nil, directoryFailure(dirName, path, err)
 	}
-	o := &output{request: request, path: request.path, name: name, dir: dir}
-	if err := o.prepare(ctx); err != nil {
-		return nil, joined(err, o.close())
+	o := &output{request: outputRequest{path: path}, path: path, name: name, dir: dir}
+	held, err := describeFileSystem(dir)
+	if err != nil {
+		return nil, joined(fileFailure("statfs", dir.path, err), o.close())
 	}
+	o.fs = held.FileSystem
+	o.stem = stemOf(name, held.nameMax)
 	return o, nil
 }
 
@@ -97,18 +127,17 @@ func (o *output) prepare(ctx context.Context) error {
 	if err := o.refuseImmovable(); err != nil {
 		return err
 	}
-	held, err := describeFileSystem(o.dir)
-	if err != nil {
-		return fileFailure("statfs", o.dir.path, err)
-	}
-	o.fs = held.FileSystem
-	o.stem = stemOf(o.name, held.nameMax)
 	if err := o.meetRivals(ctx); err != nil {
 		return err
 	}
 	if err := o.refuseTooLarge(); err != nil {
 		return err
 	}
+	return o.probe(ctx)
+}
+
+// probe finds out what the file system can do, and refuses now what could not be published.
+func (o *output) probe(ctx context.Context) error {
 	if err := probeFileSystem(ctx, o.dir, o.stem, &o.fs); err != nil {
 		return err
 	}
@@ -156,13 +185,18 @@ func (o *output) refuseExisting() error {
 
 // claim takes the output lock and creates the job's files, each durable before the next depends on it: the staging file,
 // the journal with its header, their names, the size, the space. A second run of the same output that got here too is
-// told apart by contend. After an error nothing is left behind.
+// told apart by contend. After an error nothing is left behind, unless the job is held by then: what becomes of it is
+// for the caller to say.
 func (o *output) claim(ctx context.Context, terms jobTerms) error {
-	o.jobID = terms.jobID
-	err := o.claimInOrder(ctx, terms)
-	if err != nil {
+	o.jobID, o.epoch, o.terms = terms.jobID, firstEpoch, terms
+	if err := o.claimInOrder(ctx, terms); err != nil {
 		return joined(err, o.abandon())
 	}
+	o.held = true
+	if err := o.allocate(ctx); err != nil {
+		return joined(err, o.giveSpaceBack(err))
+	}
+	reach(afterAllocate)
 	return nil
 }
 
@@ -187,7 +221,10 @@ func (o *output) claimInOrder(ctx context.Context, terms jobTerms) error {
 	if err := o.dir.sync(); err != nil && !isUnsupported(err) {
 		return fileFailure("fsync", o.dir.path, err)
 	}
-	return o.allocate(ctx, terms)
+	if err := o.size(); err != nil {
+		return err
+	}
+	return o.discardLeftovers()
 }
 
 // stagingName is the name of the staging file in the output's directory, from claim on.
@@ -280,15 +317,15 @@ func (o *output) refuseLost() error {
 }
 
 // refuseSuperseded ends a job that another coordinator has taken over. It stands before everything that changes a name
-// or a size.
+// or a size: from a name with a higher epoch on, all that belongs to that one.
 func (o *output) refuseSuperseded() error {
 	names, err := o.dir.names()
 	if err != nil {
-		return fileFailure("list", o.dir.path, err)
+		return o.refuseUnlisted(err)
 	}
 	for _, name := range names {
 		f, ok := o.stem.parse(name)
-		if ok && f.role == roleJournal && f.jobID == o.jobID && f.epoch > firstEpoch {
+		if ok && f.role == roleJournal && f.jobID == o.jobID && f.epoch > o.epoch {
 			return refused("check", o.path, fmt.Sprintf("another coordinator took this job over (epoch %d)", f.epoch),
 				"leave it to that one")
 		}
@@ -296,31 +333,90 @@ func (o *output) refuseSuperseded() error {
 	return nil
 }
 
-// abandon gives the job up. This is the one place that decides what an unfinished job leaves behind: nothing. A file
-// that is published stays; only the journal goes. It may be called more than once.
+// refuseUnlisted looks for a takeover where the directory cannot be listed, for want of a free descriptor perhaps. Who
+// takes over claims the next epoch and removes the older journals oldest first: while ours still stands after the next
+// one was not there, nobody has.
+func (o *output) refuseUnlisted(err error) error {
+	unlisted := fileFailure("list", o.dir.path, err)
+	if _, next := o.dir.stat(o.stem.journal(o.jobID, o.epoch+1)); !errors.Is(next, fs.ErrNotExist) || o.journal == nil {
+		return unlisted
+	}
+	own, err := statFile(o.journal.file)
+	if err != nil {
+		return unlisted
+	}
+	if facts, err := o.dir.stat(o.journal.name); err != nil || !facts.id.same(own.id) {
+		return unlisted
+	}
+	return nil
+}
+
+// abandon gives the job up and leaves nothing of it, for a run that cannot be gone on with. A file that is published
+// stays; only the journals go. A job that somebody else has taken over stays as it is, and so does one that an earlier run
+// had kept. It may be called more than once.
 func (o *output) abandon() error {
-	if o.abandoned || o.jobID == "" {
+	if o.abandoned || o.jobID == "" || o.found.jobID != "" {
 		return nil
 	}
 	o.abandoned = true
-	err := o.refuseSuperseded()
-	if f, ok := errors.AsType[*Failure](err); ok && f.Kind != KindRefused {
-		// The directory cannot be listed, for want of a descriptor perhaps: then the next epoch's name is asked for.
-		if _, unknown := o.dir.stat(o.stem.journal(o.jobID, firstEpoch+1)); errors.Is(unknown, fs.ErrNotExist) {
-			err = nil
-		}
-	}
-	if err != nil {
-		return err
-	}
+	var err error
 	if o.staging != nil && !o.published {
 		err = o.removeOwn(o.stagingName(), o.id)
 	}
-	return joined(err, o.removeJournal())
+	if f, ok := errors.AsType[*Failure](err); ok && f.Kind == KindRefused {
+		return err
+	}
+	return joined(err, o.removeJournals())
+}
+
+// removeJournals takes the names of the job's journals away: the older ones first, so that what is left at any time is
+// the one that says most, and its own last, while its lock is still held.
+func (o *output) removeJournals() error {
+	if o.journal == nil {
+		return nil
+	}
+	if err := o.removeOlderJournals(); err != nil {
+		return err
+	}
+	facts, err := statFile(o.journal.file)
+	if err != nil {
+		return fileFailure("stat", o.journal.file.Name(), err)
+	}
+	return o.removeOwn(o.journal.name, facts.id)
+}
+
+// removeOlderJournals removes those of the coordinators before. What carries such a name and is no journal of ours stays.
+func (o *output) removeOlderJournals() error {
+	names, err := o.dir.names()
+	if err != nil {
+		return fileFailure("list", o.dir.path, err)
+	}
+	var older []jobFile
+	for _, name := range names {
+		if f, ok := o.stem.parse(name); ok && f.role == roleJournal && f.jobID == o.jobID && f.epoch < o.epoch {
+			older = append(older, f)
+		}
+	}
+	slices.SortFunc(older, func(a, b jobFile) int { return cmp.Compare(a.epoch, b.epoch) })
+	for _, f := range older {
+		if err := o.refuseSuperseded(); err != nil {
+			return err
+		}
+		if facts, err := o.dir.stat(f.name); err != nil || !facts.regular() || !facts.mine || facts.links != 1 {
+			continue
+		}
+		if err := o.dir.remove(f.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fileFailure("unlink", o.at(f.name), err)
+		}
+	}
+	return nil
 }
 
 // removeOwn takes the job's own name away; a file that replaced it stays.
 func (o *output) removeOwn(name string, id fileID) error {
+	if err := o.refuseSuperseded(); err != nil {
+		return err
+	}
 	facts, err := o.dir.stat(name)
 	if errors.Is(err, fs.ErrNotExist) || (err == nil && !facts.id.same(id)) {
 		return nil

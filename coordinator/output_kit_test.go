@@ -53,6 +53,14 @@ func claimedOutput(t *testing.T, request outputRequest) *output {
 	return o
 }
 
+// abandoned gives a job up as a run does that was refused.
+func abandoned(t *testing.T, o *output) {
+	t.Helper()
+	if err := o.abandon(); err != nil {
+		t.Error(err)
+	}
+}
+
 // writeFifteen writes the content as a worker does: through a descriptor of its own, without creating anything.
 func writeFifteen(t *testing.T, o *output) {
 	t.Helper()

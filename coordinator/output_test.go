@@ -50,7 +50,7 @@ func TestJournalOnDiskSaysWhatTheJobIsAndWhatIsDurable(t *testing.T) {
 		h.grainBytes != 4<<20 || h.extentBytes != 64<<20 || h.sink != SinkPwrite {
 		t.Errorf("the header is %+v", h)
 	}
-	if !s.claimed || len(s.durable) != 2 || s.durable[1] != (layout.Extent{Off: 20, Len: 38}) {
+	if !s.claimed || len(s.durable()) != 2 || s.durable()[1] != (layout.Extent{Off: 20, Len: 38}) {
 		t.Errorf("the journal says %+v", s)
 	}
 	if err := o.abandon(); err != nil {
@@ -166,7 +166,7 @@ func TestB08AFileThatIsNotExactlyAsLongAsItShouldBeIsNeverPublished(t *testing.T
 		wantFailure(t, err, KindRuntime, "another program cut it")
 		_, err = o.publish()
 		wantFailure(t, err, KindRuntime, "another program cut it")
-		wantNames(t, dir)
+		wantNames(t, dir, ".f.txt.ID.part", ".f.txt.ID.journal.1")
 	}
 }
 
@@ -196,7 +196,7 @@ func TestPublishRefusesWhatGrewAfterTheLastCheck(t *testing.T) {
 	}
 	_, err := o.publish()
 	wantFailure(t, err, KindRuntime, "added 1 bytes")
-	wantNames(t, dir)
+	wantNames(t, dir, ".f.txt.ID.part", ".f.txt.ID.journal.1")
 }
 
 func TestStagingFileWithAnotherNameOrReplacedIsNeverPublished(t *testing.T) {
@@ -209,6 +209,7 @@ func TestStagingFileWithAnotherNameOrReplacedIsNeverPublished(t *testing.T) {
 		}
 		_, err := o.publish()
 		wantFailure(t, err, KindRuntime, "2 names")
+		abandoned(t, o)
 		wantNames(t, dir, "second")
 	})
 	t.Run("replaced", func(t *testing.T) {
@@ -223,6 +224,7 @@ func TestStagingFileWithAnotherNameOrReplacedIsNeverPublished(t *testing.T) {
 		}
 		_, err := o.publish()
 		wantFailure(t, err, KindRefused, "removed or replaced")
+		abandoned(t, o)
 		wantNames(t, dir, ".f.txt.ID.part") // somebody else's
 	})
 	t.Run("removed", func(t *testing.T) {
@@ -233,6 +235,7 @@ func TestStagingFileWithAnotherNameOrReplacedIsNeverPublished(t *testing.T) {
 		}
 		_, err := o.publish()
 		wantFailure(t, err, KindRefused, "removed or replaced")
+		abandoned(t, o)
 		wantNames(t, dir)
 	})
 }
@@ -246,6 +249,7 @@ func TestAJobThatAnotherCoordinatorTookOverTouchesNothing(t *testing.T) {
 	}
 	_, err := o.publish()
 	wantFailure(t, err, KindRefused, "epoch 2")
+	wantFailure(t, o.abandon(), KindRefused, "epoch 2")
 	wantNames(t, dir, ".f.txt.ID.part", ".f.txt.ID.journal.1", ".f.txt.ID.journal.2")
 }
 

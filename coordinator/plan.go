@@ -38,6 +38,11 @@ type policy struct {
 	extentBytes int64 // a multiple of the grain
 }
 
+// fits says whether a policy is one that newPolicy could have chosen for a file.
+func (p policy) fits(sizeBytes int64) bool {
+	return p.grainBytes >= grainFloorBytes && p.extentBytes >= p.grainBytes && p.extentBytes%p.grainBytes == 0 && sizeBytes/p.extentBytes <= extentsMax
+}
+
 // newPolicy chooses the grain and the extent for a file of sizeBytes and a number of threads. alignments are what every
 // writer's memory asks for, and then what the file system does; wishBytes is the extent that was asked for, 0 if none was.
 //

@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"fmt"
-	"strings"
 )
 
 // publication is what publish achieved.
@@ -12,19 +11,27 @@ type publication struct {
 }
 
 // publish gives the staging file its final name, in one step that shows either what stood there before or the complete
-// file, then makes the name durable and removes the journal. The caller flushed and checked the file. It takes no
-// context: once begun, it is finished. A name that was taken meanwhile is KindRefused: what has it stays untouched, and
-// nothing of this job is left.
+// file, then makes the name durable and removes the journals. The caller flushed and checked the file. It takes no
+// context: once begun, it is finished. A name that was taken meanwhile is KindRefused: what has it stays untouched.
 func (o *output) publish() (publication, error) {
 	if err := o.readyToPublish(); err != nil {
-		return publication{}, joined(err, o.abandon())
+		return publication{}, err
 	}
+	reach(beforePublish)
 	if err := o.climb(); err != nil {
-		return publication{}, joined(err, o.abandon())
+		return publication{}, err
 	}
+	return o.finish()
+}
+
+// finish does what is left when the file stands under its final name: a second name that a link left, the directory's
+// flush, the journals. Every step may have been done before, by a coordinator that died.
+func (o *output) finish() (publication, error) {
 	o.published = true
 	p := publication{nameDurable: true}
 	_ = o.unlinkStaging() // before the flush, to be flushed too; a failure is tried again, and told, behind it
+	reach(afterUnlink)
+	reach(beforeDirSync)
 	err := o.dir.sync()
 	if unlinked := o.unlinkStaging(); unlinked != nil {
 		p.warnings = append(p.warnings, fmt.Sprintf("%v: the file is complete, and this is a second name of it; remove it with"+
@@ -36,13 +43,15 @@ func (o *output) publish() (publication, error) {
 			f := fileFailure("fsync", o.dir.path, err)
 			f.Kind = KindRuntime
 			f.Err = fmt.Errorf("published, durability unknown: %w", f.Err)
-			f.Hint = "the file is complete under its final name; run sync(1) and see whether the device reports errors"
-			return p, joined(f, o.abandon())
+			f.Hint = "the file is complete under its final name; see whether the device reports errors (dmesg)"
+			return p, f
 		}
 		p.warnings = append(p.warnings, fmt.Sprintf("the directory %s cannot be flushed here (%v): after a power cut the"+
 			" file may be missing", o.dir.path, err))
 	}
-	if err := o.removeJournal(); err != nil {
+	reach(afterDirSync)
+	reach(beforeJournalRemove)
+	if err := o.removeJournals(); err != nil {
 		p.warnings = append(p.warnings, err.Error())
 	}
 	return p, nil
@@ -50,9 +59,6 @@ func (o *output) publish() (publication, error) {
 
 // readyToPublish repeats what check established, without repairing anything.
 func (o *output) readyToPublish() error {
-	if err := o.refuseSuperseded(); err != nil {
-		return err
-	}
 	excessBytes, err := o.look()
 	if err == nil && excessBytes > 0 {
 		err = &Failure{
@@ -66,26 +72,35 @@ func (o *output) readyToPublish() error {
 	return o.refuseExisting()
 }
 
-// climb is the ladder: an exclusive rename where the probing found that it works, else a link, whose unlink follows, and
-// a plain rename only where replacing was asked for.
+// climb is the ladder: an exclusive rename where the probing found that it works, else a link, whose unlink finish does,
+// and a plain rename only where replacing was asked for.
 func (o *output) climb() error {
+	if err := o.refuseSuperseded(); err != nil {
+		return err
+	}
 	staging := o.stagingName()
 	if o.request.existing == ExistingReplace {
-		return o.settle("rename", o.dir.rename(staging, o.name))
+		err := o.settle("rename", o.dir.rename(staging, o.name))
+		reach(afterRename)
+		return err
 	}
 	if o.fs.ExclusiveRename {
 		if err := o.dir.renameExclusive(staging, o.name); !isUnsupported(err) {
-			return o.settle("rename", err)
+			err = o.settle("rename", err)
+			reach(afterRename)
+			return err
 		}
 	}
-	return o.settle("link", o.dir.link(staging, o.name))
+	if err := o.refuseSuperseded(); err != nil {
+		return err
+	}
+	err := o.settle("link", o.dir.link(staging, o.name))
+	reach(afterLink)
+	return err
 }
 
 // unlinkStaging takes the second name away that a link leaves; after a rename there is none.
 func (o *output) unlinkStaging() error { return o.removeOwn(o.stagingName(), o.id) }
-
-// shellQuoted is a path as a shell takes it.
-func shellQuoted(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }
 
 // settle judges a step by what it did, not by what it said: after any error the inode under the final name decides. A
 // network file system repeats a request whose answer was lost and then reports that the source is gone or the target

@@ -44,6 +44,7 @@ func TestAFileThatAppearsUnderTheFinalNameInMidRunIsKept(t *testing.T) {
 			}
 			_, err := o.publish()
 			wantFailure(t, err, KindRefused, c.word)
+			abandoned(t, o)
 			wantNames(t, dir, "f.txt")
 			if c.check != nil {
 				c.check(t, path)

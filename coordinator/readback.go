@@ -20,14 +20,28 @@ func (r *run) verify(ctx context.Context) error {
 	var found readings
 	var err error
 	if r.job.Verify == VerifyFull {
-		found, err = r.readBack(ctx, r.planned)
+		found, err = r.readBack(ctx, r.extents)
 	} else {
 		found, err = r.readSample(ctx)
 	}
 	if err != nil || found.badN == 0 {
 		return err
 	}
+	if err := r.revokeBad(found); err != nil {
+		return err
+	}
 	return r.badFailure(found)
+}
+
+// revokeBad takes back what the journal says of bad bytes: of all bytes where only a sample was read.
+func (r *run) revokeBad(found readings) error {
+	if r.output == nil || r.job.Sync == SyncNone {
+		return nil
+	}
+	if r.job.Verify != VerifyFull {
+		return r.output.revoke(wholeFile(r.layout.Size()).extents)
+	}
+	return r.output.revoke(layout.NewExtents(found.bad...))
 }
 
 // badFailure names the first bad extent, and counts the others.
@@ -48,7 +62,7 @@ func (r *run) badFailure(found readings) error {
 func (r *run) readSample(ctx context.Context) (readings, error) {
 	began := time.Now()
 	budget := time.Since(r.began) / sampleTimeShare
-	chosen := sample(r.planned, sampleBytesMax)
+	chosen := sample(r.extents, sampleBytesMax)
 	const step = 16 // a MiB: reading on when time is up costs no more than that
 	var found readings
 	for len(chosen) > 0 {
@@ -222,6 +236,7 @@ func (g *reading) read(ctx context.Context, h *hand, request readRequest) error 
 		}
 	}
 	g.job.emit(Verified{Bytes: a.told, ReadPath: back.readPath})
+	reach(duringReadBack)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.found.add(found)

@@ -14,11 +14,12 @@ type Report struct {
 	ExitCode       int     `json:"exit_code"` // of the command that ran the job, which fills it in
 	Durable        bool    `json:"durable"`
 	NameDurable    bool    `json:"name_durable"`
+	Resumable      bool    `json:"resumable"` // not complete, and kept for a resume
 	Output         string  `json:"output"`
 	FileBytes      int64   `json:"file_bytes"`
 	AcceptedBytes  int64   `json:"accepted_bytes"`
 	DurableBytes   int64   `json:"durable_bytes"`
-	RedoneBytes    int64   `json:"redone_bytes"` // of receipts beyond the file's own bytes: second copies, and what was written again after an error
+	RedoneBytes    int64   `json:"redone_bytes"` // of receipts beyond the file's own bytes: second copies, and what was written again after an error or a revocation
 	ElapsedSeconds float64 `json:"elapsed_seconds"`
 	PrepareSeconds float64 `json:"prepare_seconds,omitzero"`
 	// What the two rates are divided by. Both begin with the writing; WriteSeconds ends when the last byte was accepted
@@ -43,11 +44,22 @@ type Report struct {
 	VerifiedBytes          int64          `json:"verified_bytes"`
 	VerifiedReadPath       string         `json:"verified_read_path,omitempty"`
 	VerifiedBytesPerSecond float64        `json:"verified_bytes_per_second,omitzero"`
+	Resume                 *ResumeReport  `json:"resume,omitempty"` // of a run that went on with a job
 	Workers                []WorkerReport `json:"workers"`
 	Parameters             Parameters     `json:"parameters"`
 	Environment            Environment    `json:"environment"`
 	Warnings               []string       `json:"warnings"`
 	Errors                 []ErrorReport  `json:"errors"`
+}
+
+// ResumeReport is what a run found that went on with a job.
+type ResumeReport struct {
+	Epoch         uint64  `json:"epoch"`
+	FoundBytes    int64   `json:"found_durable_bytes"` // that the journal called durable
+	ReadBackBytes int64   `json:"read_back_bytes"`     // before it was trusted
+	ReadPath      string  `json:"read_path"`
+	RevokedBytes  int64   `json:"revoked_bytes"` // of what was found: not right, so written again
+	Seconds       float64 `json:"read_back_seconds"`
 }
 
 // WorkerReport is one worker process's part of a job.

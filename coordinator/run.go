@@ -30,21 +30,25 @@ type run struct {
 	layout  *layout.Layout
 	crew    []*hand
 	policy  policy
-	planned []layout.Extent
-	under   string       // the output's directory as the workers name it, beneath their root
-	output  *output      // nil where there is no file
-	flush   func() error // of the output; a test may let it fail
+	extents []layout.Extent // the whole file's
+	planned []layout.Extent // those that are missing: of a new job all of them
+	under   string          // the output's directory as the workers name it, beneath their root
+	output  *output         // nil where there is no file
+	flush   func() error    // of the output; a test may let it fail
 	claimed bool
 	wire    wireJob
 	ledger  *ledger // of the writing; tells who wrote what
 
-	engaged   bool // workers may hold the job
-	published bool
+	resumption *Resumption // nil: a new job
+	engaged    bool        // workers may hold the job
+	published  bool
 }
 
 // Limits of a run's ends.
 const (
-	batchBytesDefault = 256 << 20
+	// While one batch is flushed the next one fills, so twice as much, 256 MiB, may have to be written again after a crash,
+	// beside the extents in flight.
+	batchBytesDefault = 128 << 20
 	batchAgeDefault   = 2 * time.Second
 	patienceMin       = 100 * time.Millisecond
 	releaseMin        = 1 * time.Second // a short run still gives its workers time to answer
@@ -140,21 +144,30 @@ func (r *run) open(ctx context.Context) (reason string, err error) {
 		return "", err
 	}
 	r.flush = r.output.flush
-	r.under, err = beneath(r.job.Target.Dir, DirectoryOf(r.job.Target.Path), ".")
-	if err != nil && !errors.Is(err, errNotBeneath) {
-		return "", fileFailure("find the directory of", r.job.Target.Path, err)
-	}
-	if err != nil {
-		return "", &Failure{
-			Kind: KindUsage, Op: "name the output", Path: r.job.Target.Path, Err: err,
-			Hint: "write beneath the root of the workers, or give them a root that holds the output",
-		}
+	if err := r.nameForWorkers(); err != nil {
+		return "", err
 	}
 	if r.job.Target.Sink, reason, err = chooseSink(r.output.fileSystem(), r.job.Target.Sink, r.wire.among); err != nil {
 		return "", err
 	}
 	r.wire.sink, r.wire.root = r.job.Target.Sink, r.job.Target.Root
 	return reason, nil
+}
+
+// nameForWorkers finds the output's directory beneath the workers' root.
+func (r *run) nameForWorkers() error {
+	var err error
+	r.under, err = beneath(r.job.Target.Dir, DirectoryOf(r.job.Target.Path), ".")
+	if err != nil && !errors.Is(err, errNotBeneath) {
+		return fileFailure("find the directory of", r.job.Target.Path, err)
+	}
+	if err != nil {
+		return &Failure{
+			Kind: KindUsage, Op: "name the output", Path: r.job.Target.Path, Err: err,
+			Hint: "write beneath the root of the workers, or give them a root that holds the output",
+		}
+	}
+	return nil
 }
 
 // cut plans the file.
@@ -168,14 +181,15 @@ func (r *run) cut() {
 		alignments = append(alignments, found.BlockBytes, found.DirectAlignBytes)
 	}
 	r.policy = newPolicy(r.layout.Size(), r.job.ExtentBytes, r.threads(), alignments...)
-	r.planned = plan(wholeFile(r.layout.Size()), r.policy)
+	r.extents = plan(wholeFile(r.layout.Size()), r.policy)
+	r.planned = r.extents
 }
 
 func (r *run) plannedEvent(reason string) JobPlanned {
 	e := JobPlanned{
 		JobID: r.jobID(), Spec: r.job.Spec, SizeBytes: r.layout.Size(), Target: r.job.Target.String(),
 		Sink: r.job.Target.Sink, SinkReason: reason, GrainBytes: r.policy.grainBytes, ExtentBytes: r.policy.extentBytes,
-		Extents: len(r.planned), Threads: r.threads(), Sync: r.job.Sync, Verify: r.job.Verify, Lease: r.job.Lease,
+		Extents: len(r.extents), Threads: r.threads(), Sync: r.job.Sync, Verify: r.job.Verify, Lease: r.job.Lease,
 	}
 	if r.output != nil {
 		e.FileSystem = r.output.fileSystem()
@@ -193,6 +207,7 @@ func (r *run) claim(ctx context.Context) error {
 	r.claimed = true
 	if err := r.output.claim(ctx, jobTerms{
 		jobID: r.jobID(), grainBytes: r.policy.grainBytes, extentBytes: r.policy.extentBytes, sink: r.job.Target.Sink,
+		sync: r.job.Sync, verify: r.job.Verify, lease: r.job.Lease, root: r.job.Target.Root,
 	}); err != nil {
 		return err
 	}
@@ -227,19 +242,28 @@ var errNotBeneath = errors.New("is not beneath the root")
 // the rounds before, and take work again although they were released. The journal's epoch is the high half.
 func (r *run) newRound() {
 	r.round++
-	r.wire.epoch = journalEpoch<<32 | uint64(r.round)
+	r.wire.epoch = r.epoch()<<32 | uint64(r.round)
 	for _, h := range r.crew {
 		h.speak(h.wire.forJob(r.wire))
 	}
 }
 
-// journalEpoch is the epoch of a job that no other coordinator has taken over.
-const journalEpoch = firstEpoch
+// epoch counts the coordinators of the job.
+func (r *run) epoch() uint64 {
+	if r.output == nil {
+		return firstEpoch
+	}
+	return r.output.epoch
+}
 
 // write makes every extent durable, or written where nothing is flushed.
 func (r *run) write(ctx context.Context) error {
 	r.emit(PhaseBegan{Phase: PhaseWrite})
-	return r.writeExtents(ctx, r.planned)
+	if err := r.writeExtents(ctx, r.planned); err != nil {
+		return err
+	}
+	reach(afterLastDurable)
+	return nil
 }
 
 // writeExtents runs a dispatcher over extents: the whole file's, or those that have to be written again.
@@ -249,6 +273,7 @@ func (r *run) writeExtents(ctx context.Context, extents []layout.Extent) error {
 	}
 	r.newRound()
 	r.engaged = true
+	reach(beforeDispatch)
 	d := newDispatcher(extents, r.crew, dispatch{
 		rules: r.rules(), holder: r.holder(), locate: r.locate, admit: r.admit, emit: r.emit, sink: r.job.Target.Sink,
 		changed: r.cfg.Roster.Changed(), newcomers: r.newcomers,
@@ -326,7 +351,12 @@ func (r *run) publish(context.Context) error {
 	if cut > 0 {
 		r.emit(Warning{Text: fmt.Sprintf("%d bytes were cut off: another program or the file system had added them", cut)})
 	}
-	p, err := r.output.publish()
+	return r.finish(r.output.publish)
+}
+
+// finish takes the last steps, and tells what came of them.
+func (r *run) finish(steps func() (publication, error)) error {
+	p, err := steps()
 	for _, w := range p.warnings {
 		r.emit(Warning{Text: w})
 	}
@@ -338,51 +368,4 @@ func (r *run) publish(context.Context) error {
 		}
 	}
 	return err
-}
-
-// surrender ends a run, and is the place that decides what an unfinished one leaves behind: nothing. The workers are
-// told first, so that none of them writes into a file that is gone.
-func (r *run) surrender(err error) error {
-	if err != nil && r.engaged {
-		r.farewell()
-	}
-	if r.output == nil {
-		return err
-	}
-	if err != nil && r.claimed {
-		if e := r.output.abandon(); e != nil {
-			r.emit(Warning{Text: "clean up: " + e.Error()})
-		}
-	}
-	if e := r.output.close(); e != nil && err == nil {
-		return e
-	}
-	return err
-}
-
-// farewell releases the workers of a run that failed, without waiting for long.
-func (r *run) farewell() {
-	ctx, cancel := context.WithTimeout(context.Background(), farewellMax)
-	defer cancel()
-	var releasing sync.WaitGroup
-	for _, h := range r.crew {
-		// A worker that does not answer stops by itself when its lease is over.
-		releasing.Go(func() { _ = h.wire.release(ctx) })
-	}
-	releasing.Wait()
-}
-
-// end emits the last event and returns the report.
-func (r *run) end(err error) Report {
-	r.emit(JobEnded{Err: err})
-	report := r.fold.Report()
-	var found FileSystem
-	if r.output != nil {
-		found = r.output.fileSystem()
-	}
-	report.Environment = ReadEnvironment(found)
-	user, system := CPUTime()
-	report.UserCPUSeconds = seconds(user - r.cpu[0])
-	report.SystemCPUSeconds = seconds(system - r.cpu[1])
-	return report
 }

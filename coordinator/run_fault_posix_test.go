@@ -50,8 +50,8 @@ func TestFileIsNotPublishedWhileAWorkerOfAnotherHostMayWrite(t *testing.T) {
 	s.about.KernelId = "another"
 	s.onRelease = hang
 	job := scriptedJob(dir)
-	_, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job)
-	if f := wantNothing(t, job, err, KindRuntime); f.Op != "release" {
+	r, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job)
+	if f := wantKept(t, job, r, err, KindRuntime); f.Op != "release" {
 		t.Fatalf("error %v", f)
 	}
 	if !slices.Contains(s.asked(), "flush") {
@@ -85,9 +85,15 @@ func TestWrongBytesAreFoundAndNothingIsPublished(t *testing.T) {
 		}
 		job := scriptedJob(dir)
 		job.Verify = verify
-		_, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job)
-		if f := wantNothing(t, job, err, KindBad); f.Extent.Len == 0 {
+		r, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job)
+		if f := wantKept(t, job, r, err, KindBad); f.Extent.Len == 0 {
 			t.Fatalf("error %v", f)
+		}
+		// What was found bad, or all where only a sample was read, is not called durable any more.
+		_, well := newScripted(t, dir, 2)
+		after := resumed(t, job, well)
+		if first := int64(64 << 10); verify == VerifyFull && after.Resume.FoundBytes != first || verify == VerifySample && after.Resume.FoundBytes != 0 {
+			t.Errorf("%s: found %d durable bytes", verify, after.Resume.FoundBytes)
 		}
 	}
 }
@@ -188,7 +194,7 @@ func TestFailedFinalFlushRevokesTheJournalBeforeAnythingIsWrittenAgain(t *testin
 				if err != nil {
 					t.Fatal(err)
 				}
-				return readJournal(data).durable
+				return readJournal(data).durable()
 			}
 		}
 		t.Fatal("there is no journal")
@@ -268,8 +274,13 @@ func TestB07CloseThatFailsAgainFailsTheRun(t *testing.T) {
 		s.readPath = "cached"
 		job := scriptedJob(dir)
 		job.Sync = sync
-		_, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job)
-		if f := wantNothing(t, job, err, KindSpace); f.Errno != "EDQUOT" || f.Op != "close" {
+		r, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job)
+		if sync == SyncNone {
+			_ = wantNothing(t, job, err, KindSpace)
+		} else {
+			_ = wantKept(t, job, r, err, KindSpace)
+		}
+		if f := asFailure("", err); f.Errno != "EDQUOT" || f.Op != "close" {
 			t.Fatalf("error %v", f)
 		}
 	}
@@ -288,8 +299,8 @@ func TestB09FullDiskInMidRunSaysWhatWasNeededWhatThereIsAndWhatFits(t *testing.T
 			Extent: extentToWire(e), Message: "no space left on device",
 		})
 	}
-	_, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job)
-	f := wantNothing(t, job, err, KindSpace)
+	r, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job)
+	f := wantKept(t, job, r, err, KindSpace)
 	text := f.Error() + "; " + f.Hint
 	for _, want := range []string{"pwrite " + dir + string(filepath.Separator), "at offset 196608, length", "ENOSPC", "needed 574", "available", "--n="} {
 		if !strings.Contains(text, want) {
@@ -323,8 +334,8 @@ func TestReadingBackWithoutAnyWorkerIsIncomplete(t *testing.T) {
 	s, m := newScripted(t, dir, 2)
 	s.onVerify = func(context.Context) error { return status.Error(codes.Unavailable, "connection reset") }
 	job := scriptedJob(dir)
-	_, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job)
-	if f := wantNothing(t, job, err, KindIncomplete); !strings.Contains(f.Error(), "connection reset") {
+	r, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job)
+	if f := wantKept(t, job, r, err, KindIncomplete); !strings.Contains(f.Error(), "connection reset") {
 		t.Fatalf("error %v", f)
 	}
 }
@@ -340,8 +351,8 @@ func TestStorageErrorOfAReadBackIsNotAskedForTwice(t *testing.T) {
 		return nil
 	}
 	job := scriptedJob(dir)
-	_, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job)
-	if f := wantNothing(t, job, err, KindRuntime); f.Errno != "EIO" {
+	r, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job)
+	if f := wantKept(t, job, r, err, KindRuntime); f.Errno != "EIO" {
 		t.Fatalf("error %v", f)
 	}
 }
@@ -394,8 +405,11 @@ func TestSecondFailedFinalFlushIsTheEnd(t *testing.T) {
 	dir := t.TempDir()
 	_, m := newScripted(t, dir, 2)
 	job := scriptedJob(dir)
-	_, err := runWithFlush(t, job, m, func(int) error { return eio })
-	_ = wantNothing(t, job, err, KindRuntime)
+	r, err := runWithFlush(t, job, m, func(int) error { return eio })
+	_ = wantKept(t, job, r, err, KindRuntime)
+	if after := resumed(t, job, m); after.Resume.FoundBytes != 0 {
+		t.Errorf("%d bytes are called durable after a flush that failed", after.Resume.FoundBytes)
+	}
 }
 
 func TestB39CancelEndsSoonAndTellsTheWorkers(t *testing.T) {
@@ -415,23 +429,27 @@ func TestB39CancelEndsSoonAndTellsTheWorkers(t *testing.T) {
 		} else {
 			s.onVerify = stop
 		}
-		if _, err := Run(ctx, Config{Roster: FixedRoster(m)}, job); err != why {
+		r, err := Run(ctx, Config{Roster: FixedRoster(m)}, job)
+		if err != why {
 			t.Fatalf("%s: error %v", hung, err)
 		}
-		if found := names(t, dir); len(found) > 0 || !slices.Contains(s.asked(), "release") {
-			t.Fatalf("%s: left %v, calls %v", hung, found, s.asked())
+		wantUnfinished(t, job, r)
+		if !slices.Contains(s.asked(), "release") {
+			t.Fatalf("%s: calls %v", hung, s.asked())
 		}
+		_, well := newScripted(t, dir, 2)
+		_ = resumed(t, job, well)
 	}
 }
 
-func TestCancelInAnyPhaseLeavesNothingAndInMidPublishTheWholeFile(t *testing.T) {
+func TestCancelInAnyPhaseKeepsTheJobAndInMidPublishTheWholeFile(t *testing.T) {
 	for _, phase := range []Phase{PhasePrepare, PhaseWrite, PhaseFlush, PhaseVerify, PhasePublish} {
 		dir := t.TempDir()
 		_, m := newScripted(t, dir, 2)
 		job := scriptedJob(dir)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		why := errors.New("interrupted")
-		_, err := Run(ctx, Config{Roster: FixedRoster(m), Observe: func(e Event) {
+		r, err := Run(ctx, Config{Roster: FixedRoster(m), Observe: func(e Event) {
 			if b, ok := e.Body.(PhaseBegan); ok && b.Phase == phase {
 				cancel(why)
 			}
@@ -444,9 +462,11 @@ func TestCancelInAnyPhaseLeavesNothingAndInMidPublishTheWholeFile(t *testing.T) 
 			wantRight(t, job)
 			continue
 		}
-		if found := names(t, dir); err != why || len(found) > 0 {
-			t.Fatalf("%s: error %v, left %v", phase, err, found)
+		if err != why {
+			t.Fatalf("%s: error %v", phase, err)
 		}
+		wantUnfinished(t, job, r)
+		_ = resumed(t, job, m)
 	}
 }
 
@@ -457,13 +477,17 @@ func TestCancelAfterTheFinalFlushPublishesNothing(t *testing.T) {
 	job.Verify = VerifyNone
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("interrupted")
-	_, err := Run(ctx, Config{Roster: FixedRoster(m), Observe: func(e Event) {
+	r, err := Run(ctx, Config{Roster: FixedRoster(m), Observe: func(e Event) {
 		if b, ok := e.Body.(BatchDurable); ok && len(b.Extents) == 0 {
 			cancel(why)
 		}
 	}}, job)
-	if found := names(t, dir); err != why || len(found) > 0 {
-		t.Fatalf("error %v, left %v", err, found)
+	if err != why {
+		t.Fatalf("error %v", err)
+	}
+	wantUnfinished(t, job, r)
+	if after := resumed(t, job, m); after.AcceptedBytes != 0 {
+		t.Errorf("%d bytes were written again", after.AcceptedBytes)
 	}
 }
 
@@ -474,7 +498,7 @@ func TestTimeLimitIsIncomplete(t *testing.T) {
 	job := scriptedJob(dir)
 	job.TimeLimit = 50 * time.Millisecond
 	r, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job)
-	_ = wantNothing(t, job, err, KindIncomplete)
+	_ = wantKept(t, job, r, err, KindIncomplete)
 	if r.Complete || len(r.Errors) != 1 {
 		t.Fatalf("report %+v", r)
 	}
@@ -519,8 +543,8 @@ func TestWorkerWithAnotherFileOfTheSameNameIsRefused(t *testing.T) {
 	s, m := newScripted(t, dir, 2)
 	s.inodes = 1
 	job := scriptedJob(dir)
-	_, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job)
-	if f := wantNothing(t, job, err, KindRuntime); !strings.Contains(f.Error(), "another file") {
+	r, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job)
+	if f := wantKept(t, job, r, err, KindRuntime); !strings.Contains(f.Error(), "another file") {
 		t.Fatalf("error %v", f)
 	}
 }
@@ -529,8 +553,8 @@ func TestWorkerOfAnotherDirectoryIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	_, m := newScripted(t, t.TempDir(), 2)
 	job := scriptedJob(dir)
-	_, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job)
-	_ = wantNothing(t, job, err, KindRuntime)
+	r, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job)
+	_ = wantKept(t, job, r, err, KindRuntime)
 }
 
 func TestTwoAddressesOfOneWorkerAreOneWorker(t *testing.T) {

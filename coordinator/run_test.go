@@ -276,7 +276,7 @@ func TestRunSurvivesTheEndOfAllWorkersButOne(t *testing.T) {
 	checkFile(t, job.Target.Path, job.Spec)
 }
 
-func TestB39CancelAtAnyMomentLeavesTheWholeFileOrNothing(t *testing.T) {
+func TestB39CancelAtAnyMomentLeavesTheWholeFileOrAJobToGoOnWith(t *testing.T) {
 	dir := t.TempDir()
 	members := []coordinator.Member{realWorker(t, dir, 2)}
 	for i := range 25 {
@@ -305,7 +305,19 @@ func TestB39CancelAtAnyMomentLeavesTheWholeFileOrNothing(t *testing.T) {
 		if !errors.Is(err, why) || report.Complete {
 			t.Fatalf("after %d events: error %v, complete %v", 4*i, err, report.Complete)
 		}
-		checkOnly(t, dir)
+		if !report.Resumable { // before there was a job
+			checkOnly(t, dir)
+			continue
+		}
+		report, err = coordinator.Resume(t.Context(), coordinator.Config{Roster: coordinator.FixedRoster(members...)},
+			coordinator.Resumption{Target: job.Target})
+		if err != nil || report.Resume == nil {
+			t.Fatalf("after %d events: resume: %v", 4*i, err)
+		}
+		checkFile(t, job.Target.Path, job.Spec)
+		if err := os.Remove(job.Target.Path); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

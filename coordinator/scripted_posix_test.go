@@ -267,6 +267,47 @@ func wantRight(t *testing.T, job Job) {
 	}
 }
 
+// wantKept checks a failure, and that the job stays for a resume.
+func wantKept(t *testing.T, job Job, r Report, err error, kind Kind) *Failure {
+	t.Helper()
+	f, ok := err.(*Failure)
+	if !ok || f.Kind != kind {
+		t.Fatalf("error %#v, want a failure of kind %d", err, kind)
+	}
+	wantUnfinished(t, job, r)
+	return f
+}
+
+// wantUnfinished checks that a job stays for a resume, and that its report says so.
+func wantUnfinished(t *testing.T, job Job, r Report) {
+	t.Helper()
+	if r.Complete || !r.Resumable {
+		t.Errorf("complete %v, resumable %v", r.Complete, r.Resumable)
+	}
+	wantNames(t, job.Target.Dir, ".fizz.txt.ID.part", ".fizz.txt.ID.journal.1")
+}
+
+// resumed goes on with a job, and checks that the file is right and that the report adds up.
+func resumed(t *testing.T, job Job, m ...Member) Report {
+	t.Helper()
+	r, err := Resume(t.Context(), Config{Roster: FixedRoster(m...)}, Resumption{Target: job.Target})
+	if err != nil {
+		t.Fatalf("resume: %v", err)
+	}
+	wantRight(t, job)
+	if !r.Complete || !r.Durable || r.Resumable || r.Resume == nil {
+		t.Fatalf("report %+v", r)
+	}
+	var written int64
+	for _, w := range r.Workers {
+		written += w.FileBytes
+	}
+	if r.Resume.FoundBytes-r.Resume.RevokedBytes+written != r.FileBytes {
+		t.Errorf("found %d bytes, revoked %d, wrote %d, the file has %d", r.Resume.FoundBytes, r.Resume.RevokedBytes, written, r.FileBytes)
+	}
+	return r
+}
+
 // wantNothing checks a failure, and that nothing is left.
 func wantNothing(t *testing.T, job Job, err error, kind Kind) *Failure {
 	t.Helper()

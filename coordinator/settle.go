@@ -26,6 +26,7 @@ func (r *run) settle(ctx context.Context) error {
 		fault = r.finalFlush()
 	}
 	if fault == nil {
+		reach(afterFinalFlush)
 		return nil
 	}
 	return r.mend(ctx, fault)
@@ -71,7 +72,7 @@ func (r *run) finalFlush() error {
 // rewriteBad reads the whole file back and writes again what is not right, or not known to be. fault is a worker's word
 // that its file could not be closed.
 func (r *run) rewriteBad(ctx context.Context) (fault, err error) {
-	found, err := r.readBack(ctx, r.planned)
+	found, err := r.readBack(ctx, r.extents)
 	if err != nil {
 		return nil, err
 	}

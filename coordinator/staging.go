@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"os"
+	"time"
 
 	"gigafizz/layout"
 )
@@ -24,14 +25,18 @@ func (o *output) createStaging() error {
 	if err != nil {
 		return fileFailure("stat", f.Name(), err)
 	}
-	o.id = facts.id
-	return o.flush()
+	o.id, o.mode = facts.id, facts.mode
+	if err := o.flush(); err != nil {
+		return err
+	}
+	reach(afterCreate)
+	return nil
 }
 
 // createJournal makes the journal, takes its lock, and only then says in its header who has it. So a journal with a
 // header and without a lock was left by the dead, and one without a header decides nothing.
 func (o *output) createJournal(terms jobTerms) error {
-	name := o.stem.journal(o.jobID, firstEpoch)
+	name := o.stem.journal(o.jobID, o.epoch)
 	f, err := o.dir.create(name, journalMode)
 	if err != nil {
 		return fileFailure("create", o.at(name), err)
@@ -44,38 +49,42 @@ func (o *output) createJournal(terms jobTerms) error {
 	if lock == lockHeld {
 		return refused("lock", o.path, "another run is taking the same output", "wait for it or stop it, or choose another --out")
 	}
-	return o.journal.appendDurable(recordHeader, encodeHeader(o.header(terms)))
+	if err := o.journal.appendDurable(recordHeader, encodeHeader(o.header(terms))); err != nil {
+		return err
+	}
+	reach(afterJournalHeader)
+	return nil
 }
 
 func (o *output) header(terms jobTerms) journalHeader {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	return journalHeader{
-		jobID:            terms.jobID,
+	h := journalHeader{
+		jobID:            o.jobID,
 		spec:             o.request.spec,
 		sizeBytes:        o.request.sizeBytes,
 		grainBytes:       terms.grainBytes,
 		extentBytes:      terms.extentBytes,
 		sink:             terms.sink,
+		sync:             terms.sync,
+		verify:           terms.verify,
+		existing:         o.request.existing,
+		lease:            terms.lease,
+		root:             terms.root,
 		generatorVersion: layout.GeneratorVersion,
 		stagingName:      o.stagingName(),
-		staging:          o.id,
+		stagingMode:      o.mode,
 		outputName:       o.name,
-		pid:              int64(os.Getpid()),
-		host:             host,
+		began:            time.Now().Unix(),
 	}
+	return o.signed(h)
 }
 
-// removeJournal takes the journal's name away while its lock is still held.
-func (o *output) removeJournal() error {
-	if o.journal == nil {
-		return nil
-	}
-	facts, err := statFile(o.journal.file)
+// signed adds to a header who writes it: the process, and the numbers that mean something on its kernel only.
+func (o *output) signed(h journalHeader) journalHeader {
+	host, err := os.Hostname()
 	if err != nil {
-		return fileFailure("stat", o.journal.file.Name(), err)
+		host = "unknown"
 	}
-	return o.removeOwn(o.journal.name, facts.id)
+	h.epoch, h.pid, h.host = o.epoch, int64(os.Getpid()), host
+	h.staging, h.kernel = o.id, kernelID()
+	return h
 }

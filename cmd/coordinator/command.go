@@ -35,7 +35,8 @@ func newRoot(c *console) *cobra.Command {
 		}
 		return nil
 	}
-	root.AddCommand(newRunCommand(c), newPlanCommand(c), newVerifyCommand(c), newPeekCommand(c), newDigestCommand(c), newVersionCommand(c), newCompletionCommand(c))
+	root.AddCommand(newRunCommand(c), newPlanCommand(c), newResumeCommand(c), newJobsCommand(c), newDiscardCommand(c), newVerifyCommand(c),
+		newPeekCommand(c), newDigestCommand(c), newVersionCommand(c), newCompletionCommand(c))
 	root.SetHelpCommand(newHelpCommand())
 	return root
 }
@@ -49,6 +50,7 @@ const rootExample = `  coordinator --n=1e9 --out=fizz.txt            write and p
   coordinator --n=1e9 --out=- | consumer        an ordered stream
   coordinator --n=1e9 --out=null:               how fast are the bytes made?
   coordinator --layout=random:42 --size=8GiB --out=noise.bin
+  coordinator resume fizz.txt                   go on with a run that was interrupted, failed or died
   coordinator plan --n=1e12 --out=/mnt/big/fizz.txt`
 
 // command is what the help tells of a command beside what cobra knows.

@@ -12,6 +12,7 @@ import (
 func (j *job) echo(e coordinator.Event) {
 	switch b := e.Body.(type) {
 	case coordinator.JobPlanned:
+		j.know(b.Spec)
 		what := contents(j.layout)
 		if j.n.infinite {
 			what = fmt.Sprintf("records without an end by the rules %q", layout.FormatRules(b.Spec.Rules))
@@ -21,8 +22,20 @@ func (j *job) echo(e coordinator.Event) {
 		if b.Weaker != "" {
 			j.console.say("weaker here: %s", b.Weaker)
 		}
+	case coordinator.Resumed:
+		j.console.say("going on with a job of which %s bytes%s are durable", digits(b.DurableBytes), both(b.DurableBytes))
 	case coordinator.Warning:
 		j.console.say("warning: %s", b.Text)
+	}
+}
+
+// know compiles the content of a job that another run began.
+func (j *job) know(spec layout.Spec) {
+	if j.layout != nil {
+		return
+	}
+	if l, err := layout.New(spec); err == nil { // it was compiled before it was told
+		j.layout = l
 	}
 }
 

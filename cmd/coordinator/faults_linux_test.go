@@ -129,11 +129,72 @@ func TestFaultsInSystemCallsEndInARightFileOrAnError(t *testing.T) {
 					t.Errorf("it does not say %q", part)
 				}
 			}
+			if code != exitOK && slices.ContainsFunc(left, func(name string) bool { return strings.HasPrefix(name, ".f.txt.") }) {
+				resumedAfterFaults(t, dir)
+			}
 			if strings.Contains(said, "goroutine ") {
 				t.Error("a stack trace")
 			}
 			if t.Failed() {
 				t.Log(said)
+			}
+		})
+	}
+}
+
+// resumedAfterFaults goes on without any, and wants the right file and nothing beside it.
+func resumedAfterFaults(t *testing.T, dir string) {
+	t.Helper()
+	out := filepath.Join(dir, "f.txt")
+	if said, err := exec.Command(program, "resume", out).CombinedOutput(); err != nil {
+		t.Errorf("resume: %v\n%s", err, said)
+	}
+	if left := names(t, dir); len(left) != 1 || sum(t, out) != sha1e6 {
+		t.Errorf("after the resume the directory holds %q", left)
+	}
+}
+
+// TestFaultsInSystemCallsOfAResumeLeaveARightFileOrAJobToResume lets the first calls of a resume fail, each in turn.
+func TestFaultsInSystemCallsOfAResumeLeaveARightFileOrAJobToResume(t *testing.T) {
+	bin, occurrences := static(t), []string{"2"}
+	if heavy() {
+		occurrences = []string{"1", "2", "3", "4", "5", "6"}
+	}
+	for _, call := range []string{
+		"pwrite64:error=EIO", "pwrite64:error=ENOSPC", "write:error=ENOSPC", "write:error=EIO", "fsync:error=EIO", "fsync:error=ENOSPC",
+		"ftruncate:error=EIO", "renameat2:error=EIO", "renameat2:error=EROFS", "unlinkat:error=EIO", "fcntl:error=ENOLCK", "openat:error=EIO", "close:error=EIO",
+	} {
+		t.Run(call, func(t *testing.T) {
+			t.Parallel()
+			for _, when := range occurrences {
+				dir := t.TempDir()
+				out := filepath.Join(dir, "f.txt")
+				if code, said := strace(t, bin, dir, []string{"fsync:error=EIO:when=6+"}, "--sync=extent", "--extent=1MiB"); code != exitRuntime {
+					t.Fatalf("exit code %d\n%s", code, said)
+				}
+				// Its own files only: the runtime and the loader have calls of their own that must not fail.
+				fault := call + ":when=" + when
+				args := []string{"-f", "-qq", "-o", os.DevNull, "-e", "inject=" + fault}
+				for _, name := range append(names(t, dir), "f.txt", strings.Replace(names(t, dir)[0], ".journal.1", ".journal.2", 1)) {
+					args = append(args, "-P", filepath.Join(dir, name))
+				}
+				said, err := exec.Command("strace", append(args, "-P", dir, bin, "resume", out)...).CombinedOutput()
+				if strings.Contains(string(said), "goroutine ") {
+					t.Errorf("%s: a stack trace\n%s", fault, said)
+				}
+				left := names(t, dir)
+				switch {
+				case err == nil && (!slices.Contains(left, "f.txt") || sum(t, out) != sha1e6):
+					t.Errorf("%s: exit code 0, and the directory holds %q\n%s", fault, left, said)
+				case err == nil:
+				case slices.Contains(left, "f.txt") && sum(t, out) != sha1e6:
+					t.Errorf("%s: a wrong file stands under the final name", fault)
+				default:
+					resumedAfterFaults(t, dir)
+				}
+				if t.Failed() {
+					t.Log(string(said))
+				}
 			}
 		})
 	}

@@ -115,8 +115,12 @@ func (o *delivery) endless(t target) bool {
 	return t.stream() || t.sink == coordinator.SinkNull && o.timeLimit > 0
 }
 
-// run does the job and tells of it: the results are opened first and written last, whatever happens between.
-func (j *job) run(ctx context.Context) error {
+// run does the job and tells of it.
+func (j *job) run(ctx context.Context) error { return j.tell(ctx, j.write) }
+
+// tell does what is to be done, a run or a resume, and tells of it: the results are opened first and written last,
+// whatever happens between.
+func (j *job) tell(ctx context.Context, do func(context.Context, coordinator.Observer) (coordinator.Report, error)) error {
 	results, err := openResults(&j.telling, j.console)
 	if err != nil {
 		return err
@@ -137,7 +141,7 @@ func (j *job) run(ctx context.Context) error {
 			began = true
 		}
 	})
-	report, err := j.write(ctx, func(e coordinator.Event) {
+	report, err := do(ctx, func(e coordinator.Event) {
 		for _, w := range watchers {
 			w(e)
 		}
@@ -155,15 +159,19 @@ func (j *job) run(ctx context.Context) error {
 	}
 	told := errors.Join(results.report(report), results.close(), j.summarize(report))
 	if err != nil {
-		return j.explain(err) // what it ended with matters more than how that was told
+		return j.explain(err, report) // what it ended with matters more than how that was told
 	}
 	return untold(report, told)
 }
 
 // explain adds to an end before the end what has become of the file, and takes away what does not help.
-func (j *job) explain(err error) error {
+func (j *job) explain(err error, r coordinator.Report) error {
 	if i, ok := errors.AsType[interrupted](err); ok && j.target.file {
-		return &coordinator.Failure{Op: "write", Path: j.target.name, Err: i, Hint: "the same command again; nothing was published and nothing is left of this run"}
+		hint := "the same command again; nothing was published and nothing is left of this run"
+		if r.Resumable {
+			hint = coordinator.ResumeCommand(j.target.name) + " goes on where it stopped"
+		}
+		return &coordinator.Failure{Op: "write", Path: j.target.name, Err: i, Hint: hint}
 	}
 	if f, ok := errors.AsType[*coordinator.Failure](err); ok && f.Kind == coordinator.KindIncomplete && j.n.infinite {
 		ended := *f
@@ -190,11 +198,18 @@ func (j *job) write(ctx context.Context, observe coordinator.Observer) (coordina
 	if j.target.stream() {
 		return j.stream(ctx, observe)
 	}
+	return j.withWorkers(func(workers *local) (coordinator.Report, error) {
+		return coordinator.Run(ctx, workers.config(observe), j.job())
+	})
+}
+
+// withWorkers starts workers in this process for as long as they are needed.
+func (j *job) withWorkers(do func(*local) (coordinator.Report, error)) (coordinator.Report, error) {
 	workers, err := startLocal(j.dir(), int(j.threads))
 	if err != nil {
 		return coordinator.Report{}, err
 	}
-	report, err := coordinator.Run(ctx, workers.config(observe), j.job())
+	report, err := do(workers)
 	closeErr := workers.close()
 	switch {
 	case err != nil || closeErr == nil:
@@ -217,14 +232,6 @@ func lateCloseFailure(name string, err error) error {
 		f.Kind = coordinator.KindSpace
 	}
 	return f
-}
-
-// dir is the directory of the output; empty where there is no file.
-func (j *job) dir() string {
-	if !j.target.file {
-		return ""
-	}
-	return coordinator.DirectoryOf(j.target.name)
 }
 
 // endlessExtentBytes keeps the extents of a job without an end few, so that it begins at once. None is ever completed.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -10,12 +11,16 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"gigafizz/coordinator"
+	"gigafizz/layout"
 )
 
 // sha1e6 is the SHA-256 of the file of 1e6 records, as sha256sum prints it for the output of a naive program.
@@ -52,11 +57,12 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits":    exits,
-			"sha256":   sha256Of,
-			"contains": contains,
-			"field":    field,
-			"harm":     harm,
+			"exits":      exits,
+			"sha256":     sha256Of,
+			"contains":   contains,
+			"field":      field,
+			"harm":       harm,
+			"unfinished": unfinished,
 		},
 	})
 }
@@ -82,6 +88,34 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 		if strings.Contains(ts.ReadFile("stderr"), sign) {
 			ts.Fatalf("a crash")
 		}
+	}
+}
+
+// unfinished FILE N begins a file of N records and stops when its beginning is durable, as an interrupted run does.
+func unfinished(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: unfinished FILE N")
+	}
+	n, err := strconv.ParseInt(args[1], 10, 64)
+	ts.Check(err)
+	out := ts.MkAbs(args[0])
+	workers, err := startLocal(filepath.Dir(out), 2)
+	ts.Check(err)
+	ctx, cancel := context.WithCancel(context.Background())
+	r, err := coordinator.Run(ctx, workers.config(func(e coordinator.Event) {
+		b, ok := e.Body.(coordinator.BatchDurable)
+		if ok && slices.ContainsFunc(b.Extents, func(e layout.Extent) bool { return e.Off == 0 }) {
+			cancel()
+		}
+	}), coordinator.Job{
+		Spec:   layout.Spec{N: n, Rules: []layout.Rule{{Divisor: 3, Word: "Fizz"}, {Divisor: 5, Word: "Buzz"}}},
+		Target: coordinator.Target{Sink: coordinator.SinkAuto, Path: out, Root: localRoot, Dir: filepath.Dir(out)},
+		Sync:   coordinator.SyncExtent, ExtentBytes: 1 << 20,
+	})
+	cancel()
+	ts.Check(workers.close())
+	if err == nil || !r.Resumable {
+		ts.Fatalf("the run ended with %v", err)
 	}
 }
 

@@ -54,6 +54,9 @@ func summary(r coordinator.Report) []string {
 	if r.VerifiedBytes > 0 {
 		lines = append(lines, readBack(r))
 	}
+	if r.Resume != nil {
+		lines = append(lines, resumeSummary(*r.Resume))
+	}
 	for _, e := range r.Errors {
 		lines = append(lines, "survived: "+e.Message)
 	}
@@ -122,4 +125,13 @@ func percent(part, whole int64) string {
 		return fmt.Sprintf("%.2g %%", share)
 	}
 	return "less than 0.01 %"
+}
+
+// resumeSummary is what a resume found.
+func resumeSummary(r coordinator.ResumeReport) string {
+	line := fmt.Sprintf("resumed (epoch %d): %s bytes%s were durable", r.Epoch, digits(r.FoundBytes), both(r.FoundBytes))
+	if r.ReadBackBytes > 0 {
+		line += fmt.Sprintf(", read back %s of them, %s", rounded(r.ReadBackBytes), readPath(r.ReadPath))
+	}
+	return line
 }

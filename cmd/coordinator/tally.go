@@ -16,6 +16,7 @@ type tally struct {
 	flushes  bool // what is accepted is to become durable
 	phase    coordinator.Phase
 	since    time.Duration // when the phase began
+	found    int64         // durable before a resume
 	accepted int64
 	durable  int64
 	verified int64
@@ -39,8 +40,15 @@ func (t *tally) apply(e coordinator.Event) {
 		t.size, t.flushes = b.SizeBytes, b.Sync != coordinator.SyncNone
 	case coordinator.VerifyPlanned:
 		t.size, t.checking = b.Range.Len, true
+	case coordinator.Resumed:
+		t.found += b.DurableBytes
+	case coordinator.Revoked:
+		t.found -= b.Bytes
 	case coordinator.PhaseBegan:
 		t.phase, t.since = b.Phase, e.At
+		if !t.checking && (b.Phase == coordinator.PhaseTrust || b.Phase == coordinator.PhaseVerify) {
+			t.verified = 0
+		}
 		if t.counts() {
 			t.began, t.before, t.moved = e.At, t.counted(), e.At
 			t.recent = window{began: e.At, before: t.counted()}
@@ -75,12 +83,12 @@ func (t *tally) counted() int64 {
 	return t.accepted
 }
 
-// done is how far it is, at most all of it: attempts that were given up count twice.
+// done is how far it is, with what a resume found, at most all of it: attempts that were given up count twice.
 func (t *tally) done() int64 {
 	if t.endless {
 		return t.counted()
 	}
-	return min(t.counted(), t.size)
+	return min(t.found+t.counted(), t.size)
 }
 
 // line describes the state at a time since the run began.
@@ -105,9 +113,11 @@ func (t *tally) parts(now time.Duration) []string {
 	case t.phase == "":
 		return []string{"starting"}
 	case t.counts() && t.flushes && t.size > 0 && t.done() == t.size:
-		return []string{"write: " + rounded(t.done()) + " accepted", rounded(min(t.durable, t.size)) + " durable"}
+		return []string{"write: " + rounded(t.done()) + " accepted", rounded(min(t.found+t.durable, t.size)) + " durable"}
 	case t.counts():
 		return t.moving(now)
+	case t.phase == coordinator.PhaseTrust:
+		return []string{"trust: " + rounded(t.verified) + " of what is durable read back"}
 	case t.phase == coordinator.PhaseVerify:
 		return []string{"verify: " + rounded(t.verified) + " read back"}
 	default:

@@ -79,6 +79,12 @@ func traceBody(body coordinator.Body) map[string]any {
 		return map[string]any{"extents": traceExtents(b.Extents), "bytes": b.Bytes, "flush_seconds": b.Flush.Seconds()}
 	case coordinator.FlushFailed:
 		return map[string]any{"extents": traceExtents(b.Extents), "error": text(b.Err)}
+	case coordinator.Resumed:
+		return map[string]any{"epoch": b.Epoch, "durable_bytes": b.DurableBytes}
+	case coordinator.Revoked:
+		return map[string]any{"extents": traceExtents(b.Extents), "bytes": b.Bytes}
+	case coordinator.Kept:
+		return map[string]any{"path": b.Path, "published": b.Published}
 	case coordinator.Verified:
 		return map[string]any{"bytes": b.Bytes, "read_path": b.ReadPath}
 	case coordinator.VerifyPlanned:

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gigafizz/coordinator"
+)
+
+// jobsReport lists the unfinished jobs of a directory.
+type jobsReport struct {
+	SchemaVersion int         `json:"schema_version"`
+	Directory     string      `json:"directory"`
+	Jobs          []jobReport `json:"jobs"`
+}
+
+// jobReport is one of them.
+type jobReport struct {
+	coordinator.Unfinished
+	AgeSeconds float64 `json:"age_seconds,omitempty"` // since it was begun, by the clock on the wall
+}
+
+// jobsSchema grows when a field of jobsReport changes its meaning or goes away.
+const jobsSchema = 1
+
+// newJobsCommand lists what could be resumed or discarded.
+func newJobsCommand(c *console) *cobra.Command {
+	o := &telling{}
+	d := command{codes: []int{exitOK, exitRuntime, exitUsage}}
+	d.groups = append(d.groups, o.reportFlags())
+	cmd := &cobra.Command{
+		Use:   "jobs [DIR]",
+		Short: "the unfinished jobs in a directory",
+		Long: `jobs lists the jobs of which something stands in a directory (the working directory by default): whose they are, how old,
+how much of them is durable, what they write, and whether they can be resumed. It changes nothing.`,
+		Example: `  coordinator jobs
+  coordinator jobs /mnt/big --json`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usageError("jobs", program+" jobs /mnt/big", "name one directory: %d words were given", len(args))
+			}
+			return nil
+		},
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c.quiet = o.quiet
+		dir := "."
+		if len(args) == 1 {
+			dir = args[0]
+		}
+		found, err := coordinator.Jobs(cmd.Context(), dir)
+		if err != nil {
+			return err
+		}
+		now := time.Now()
+		r := jobsReport{SchemaVersion: jobsSchema, Directory: dir, Jobs: []jobReport{}}
+		var text strings.Builder
+		for _, u := range found {
+			age, _ := u.Age(now)
+			r.Jobs = append(r.Jobs, jobReport{Unfinished: u, AgeSeconds: age.Round(time.Second).Seconds()})
+			text.WriteString(jobText(u, now))
+		}
+		if len(found) == 0 {
+			c.say("no unfinished job in %s", dir)
+		}
+		return c.deliver(o, r, text.String())
+	}
+	return d.add(cmd)
+}
+
+// jobText is one job in a line: what a person asks first comes first.
+func jobText(u coordinator.Unfinished, now time.Time) string {
+	line := fmt.Sprintf("%s: %s", u.Output, u.State)
+	if u.Reason != "" {
+		line += " (" + u.Reason + ")"
+	}
+	age, known := u.Age(now)
+	if known {
+		line += fmt.Sprintf(", %s of %s bytes durable, %s, begun %v ago, pid %d on host %s", digits(u.DurableBytes), digits(u.Parameters.SizeBytes),
+			u.Spec(), age.Round(time.Second), u.PID, u.Host)
+	} else {
+		line += fmt.Sprintf(", %s bytes", digits(u.StagedBytes))
+	}
+	return line + ", job " + u.Job + "\n"
+}
+
+// discardReport is what was removed.
+type discardReport struct {
+	SchemaVersion int                    `json:"schema_version"`
+	Removed       coordinator.Unfinished `json:"removed"`
+}
+
+// discardSchema grows when a field of discardReport changes its meaning or goes away.
+const discardSchema = 1
+
+// newDiscardCommand removes a job that nobody holds.
+func newDiscardCommand(c *console) *cobra.Command {
+	o := &telling{}
+	id := ""
+	d := command{codes: []int{exitOK, exitRuntime, exitUsage, exitRefused}}
+	f := newFlags("Discard")
+	f.StringVar(&id, "job", "", "the beginning of the `ID` of the job, where there are several (coordinator jobs lists them)")
+	d.groups = append(d.groups, f, o.reportFlags())
+	cmd := &cobra.Command{
+		Use:   "discard PATH",
+		Short: "remove an unfinished job that nobody holds",
+		Long: `discard removes the staging file and the journal of an unfinished job of this output. A job that somebody has is refused,
+and the output itself is not touched.`,
+		Example: `  coordinator discard fizz.txt`,
+		Args:    onePath("discard"),
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c.quiet = o.quiet
+		removed, err := coordinator.Discard(cmd.Context(), args[0], id)
+		if err != nil {
+			return err
+		}
+		text := fmt.Sprintf("removed the unfinished job %s of %s (%s bytes were durable)\n", removed.Job, args[0], digits(removed.DurableBytes))
+		return c.deliver(o, discardReport{SchemaVersion: discardSchema, Removed: removed}, text)
+	}
+	return d.add(cmd)
+}

@@ -1,0 +1,89 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// surrender ends a run, and is the place that decides what an unfinished one leaves behind. The workers are told first, so
+// that none of them writes into a file that is gone.
+func (r *run) surrender(err error) error {
+	if err != nil && r.engaged {
+		r.farewell()
+	}
+	if r.output == nil {
+		return err
+	}
+	if err != nil && r.claimed {
+		if r.keeps(err) {
+			r.emit(Kept{Path: r.job.Target.Path, Published: r.published})
+			err = r.hinted(err)
+		} else if e := r.output.abandon(); e != nil {
+			r.emit(Warning{Text: "clean up: " + e.Error()})
+		}
+	}
+	if e := r.output.close(); e != nil && err == nil {
+		return e
+	}
+	return err
+}
+
+// hinted adds to a failure how to go on.
+func (r *run) hinted(err error) error {
+	f, ok := errors.AsType[*Failure](err)
+	if !ok {
+		return err
+	}
+	told := *f
+	resume := ResumeCommand(r.job.Target.Path) + " goes on where it stopped"
+	if r.published {
+		resume = ResumeCommand(r.job.Target.Path) + " repeats only the flush of the directory"
+	}
+	if told.Hint != "" {
+		resume = told.Hint + "; " + resume
+	}
+	told.Hint = resume
+	return &told
+}
+
+// keeps says whether an unfinished job stays as it is, to be gone on with: not one of which nothing is known to be
+// durable, and not one that is refused, because somebody else has its name. What an earlier run had kept stays kept.
+func (r *run) keeps(err error) bool {
+	f, ok := errors.AsType[*Failure](err)
+	switch {
+	case r.resumption != nil:
+		return r.output.held || !ok || f.Kind != KindRefused
+	case !r.output.held || r.job.Sync == SyncNone:
+		return false
+	default:
+		return !ok || f.Kind != KindRefused && f.Kind != KindUsage
+	}
+}
+
+// farewell releases the workers of a run that failed, without waiting for long.
+func (r *run) farewell() {
+	ctx, cancel := context.WithTimeout(context.Background(), farewellMax)
+	defer cancel()
+	var releasing sync.WaitGroup
+	for _, h := range r.crew {
+		// A worker that does not answer stops by itself when its lease is over.
+		releasing.Go(func() { _ = h.wire.release(ctx) })
+	}
+	releasing.Wait()
+}
+
+// end emits the last event and returns the report.
+func (r *run) end(err error) Report {
+	r.emit(JobEnded{Err: err})
+	report := r.fold.Report()
+	var found FileSystem
+	if r.output != nil {
+		found = r.output.fileSystem()
+	}
+	report.Environment = ReadEnvironment(found)
+	user, system := CPUTime()
+	report.UserCPUSeconds = seconds(user - r.cpu[0])
+	report.SystemCPUSeconds = seconds(system - r.cpu[1])
+	return report
+}

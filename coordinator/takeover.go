@@ -1,0 +1,368 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"strconv"
+	"strings"
+
+	"gigafizz/layout"
+)
+
+// modeWorldWrites lets anybody change a file.
+const modeWorldWrites = 0o002
+
+// epochMax is the last epoch that a job may come to: on the wire it is the high half of a number.
+const epochMax = math.MaxUint32
+
+// openUnfinished finds the unfinished job of an output that a resume goes on with, and refuses what cannot be gone on
+// with: a live job, one that says not what it is, one whose files are not what this program makes. choice begins the
+// wanted job's id, and is needed only where several could be resumed. Nothing is changed.
+func openUnfinished(ctx context.Context, request outputRequest, choice string) (*output, error) {
+	o, err := lookAt(request.path)
+	if err != nil {
+		return nil, err
+	}
+	o.request = request
+	if err := o.find(ctx, choice); err != nil {
+		return nil, joined(err, o.close())
+	}
+	return o, nil
+}
+
+func (o *output) find(ctx context.Context, choice string) error {
+	rivals, err := o.settledRivals(ctx)
+	if err != nil {
+		return err
+	}
+	if o.found, err = o.choose(rivals, choice); err != nil {
+		return err
+	}
+	h := o.found.state.header
+	existing := max(h.existing, o.request.existing)
+	o.request = outputRequest{path: o.path, spec: h.spec, sizeBytes: h.sizeBytes, existing: existing}
+	o.terms = jobTerms{
+		jobID: h.jobID, grainBytes: h.grainBytes, extentBytes: h.extentBytes, sink: h.sink, sync: h.sync, verify: h.verify,
+		lease: h.lease, root: h.root,
+	}
+	if o.finishing = o.isPublished(o.found); o.finishing {
+		return nil
+	}
+	if err := o.refuseExisting(); err != nil {
+		return err
+	}
+	if err := o.refuseImmovable(); err != nil {
+		return err
+	}
+	if f := o.beyondLimit(); f != nil {
+		return f
+	}
+	if o.found.facts.size < h.sizeBytes {
+		if err := o.refuseTooLarge(); err != nil {
+			return err
+		}
+	}
+	return o.probe(ctx)
+}
+
+// choose picks the job to go on with.
+func (o *output) choose(rivals []rival, choice string) (rival, error) {
+	var usable []rival
+	var flaws []string
+	for _, r := range rivals {
+		if r.live {
+			return rival{}, o.refuseLive(r)
+		}
+		if !strings.HasPrefix(r.jobID, choice) {
+			continue
+		}
+		if err := o.readWhole(&r); err != nil {
+			return rival{}, err
+		}
+		if flaw := o.flaw(r); flaw != "" {
+			flaws = append(flaws, fmt.Sprintf("job %s cannot be gone on with: %s", r.jobID, flaw))
+			continue
+		}
+		usable = append(usable, r)
+	}
+	switch {
+	case len(usable) == 1:
+		return usable[0], nil
+	case len(usable) > 1:
+		return rival{}, o.refuseSeveral("resume", usable)
+	case len(flaws) > 0:
+		return rival{}, refused("resume", o.path, strings.Join(flaws, "; "),
+			fmt.Sprintf("run it again with --restart, or remove what is left: coordinator discard %s", o.quoted()))
+	}
+	return rival{}, refused("resume", o.path, "there is no unfinished job of this output",
+		"coordinator jobs "+shellQuoted(o.dir.path)+" lists those of the directory")
+}
+
+func (o *output) refuseSeveral(op string, usable []rival) *Failure {
+	var told []string
+	for _, r := range usable {
+		told = append(told, fmt.Sprintf("%s (%s, %d of %d bytes durable)", r.jobID, r.state.header.spec, r.durableBytes(), r.state.header.sizeBytes))
+	}
+	return refused(op, o.path, "there are several unfinished jobs of this output: "+strings.Join(told, ", "),
+		"name one with --job="+usable[0].jobID[:8])
+}
+
+// durableBytes is how much of a job its journal calls durable.
+func (r rival) durableBytes() int64 { return setOf(r.state.durable()).Bytes() }
+
+// flaw says why a dead job cannot be gone on with, or nothing.
+func (o *output) flaw(r rival) string {
+	h := r.state.header
+	switch {
+	case !r.mine:
+		return "its files belong to another user, or another user may write its journal"
+	case len(r.journals) == 0:
+		return "it has no journal"
+	case !r.state.valid():
+		return "its journal cannot be read" + why(r.state.stopped)
+	case h.stagingName != o.stem.staging(r.jobID):
+		return "its journal speaks of the staging file " + strconv.Quote(h.stagingName)
+	case h.sync == SyncNone:
+		return "it was begun with --sync=none, so nothing is known to be on the disk"
+	case h.generatorVersion != layout.GeneratorVersion:
+		return fmt.Sprintf("another build began it (generator %d, and this one has %d)", h.generatorVersion, layout.GeneratorVersion)
+	case r.epoch >= epochMax:
+		return fmt.Sprintf("a journal of epoch %d stands there, and no epoch can follow", r.epoch)
+	case o.isPublished(r):
+		return ""
+	case r.odd != "":
+		return "under its staging file's name stands " + r.odd
+	case r.staging == "":
+		return "its staging file is gone"
+	}
+	return stagingFlaw(r.facts, h)
+}
+
+func why(err error) string {
+	if err == nil {
+		return ""
+	}
+	return ": " + err.Error()
+}
+
+// stagingFlaw says why what stands under the staging file's name is not the file that the journal speaks of, or nothing.
+// A file that somebody may write who could not when it was made has been tampered with.
+func stagingFlaw(facts fileFacts, h journalHeader) string {
+	switch {
+	case !facts.regular():
+		return "its staging file is " + facts.kindText()
+	case !facts.mine:
+		return "its staging file belongs to another user"
+	case facts.links != 1:
+		return fmt.Sprintf("its staging file has %d names", facts.links)
+	case facts.mode&modeOthersWrite&^h.stagingMode != 0:
+		return fmt.Sprintf("its staging file has become writable by others (mode %03o, made as %03o)", facts.mode, h.stagingMode)
+	case h.kernel != "" && h.kernel == kernelID() && facts.id.device == h.staging.device && facts.id.inode != h.staging.inode:
+		return "its staging file was replaced by another"
+	}
+	return ""
+}
+
+// isPublished says that a job stands complete under its final name, and only what comes after that may be missing: the
+// staging name to be taken away, the flush of the directory. Its journal must call all of it durable. Device numbers mean
+// nothing after a restart of the machine.
+func (o *output) isPublished(r rival) bool {
+	h := r.state.header
+	final, stands, err := o.final()
+	if err != nil || !stands || !r.state.valid() || len(whole(h.sizeBytes).Minus(setOf(r.state.durable()))) > 0 {
+		return false
+	}
+	if r.staging != "" {
+		return r.facts.id.same(final.id) && r.facts.links == 2 && r.facts.size == h.sizeBytes
+	}
+	sameKernel := h.kernel != "" && h.kernel == kernelID()
+	return final.id.inode != 0 && final.id.inode == h.staging.inode && (final.id.device == h.staging.device || !sameKernel) &&
+		final.regular() && final.mine && final.links == 1 && final.size == h.sizeBytes
+}
+
+// seize claims the next epoch of a dead job, by creating its journal: of all who try exactly one succeeds. The journal is
+// locked before anything is in it.
+func (o *output) seize(r rival) error {
+	if r.epoch == math.MaxUint64 {
+		return refused("claim", o.path, "no epoch can follow that of its journal", "look at the journals and remove them by hand")
+	}
+	o.jobID, o.epoch = r.jobID, r.epoch+1
+	name := o.stem.journal(o.jobID, o.epoch)
+	f, err := o.dir.create(name, journalMode)
+	if errors.Is(err, fs.ErrExist) {
+		return refused("claim", o.path, fmt.Sprintf("another coordinator took this job over just now (epoch %d)", o.epoch), "leave it to that one")
+	}
+	if err != nil {
+		return fileFailure("create", o.at(name), err)
+	}
+	o.journal = &journal{file: f, name: name}
+	lock, err := tryLock(f)
+	if err != nil {
+		return joined(fileFailure("lock", f.Name(), err), o.withdraw())
+	}
+	if lock == lockHeld {
+		return refused("lock", o.path, "another coordinator is taking this job over", "leave it to that one")
+	}
+	reach(afterEpochCreate)
+	return nil
+}
+
+// withdraw takes back a claim before anything was done with it: its journal goes, everything else stays.
+func (o *output) withdraw() error {
+	if o.journal == nil {
+		return nil
+	}
+	facts, err := statFile(o.journal.file)
+	if err != nil {
+		return fileFailure("stat", o.journal.file.Name(), err)
+	}
+	err = o.removeOwn(o.journal.name, facts.id)
+	if f, ok := errors.AsType[*Failure](err); ok && f.Kind == KindRefused {
+		return nil // somebody claimed after us, and takes it away with the rest
+	}
+	return err
+}
+
+// takeOver makes the job ours: it claims the next epoch with a journal that says all that the last one said, looks again
+// whether there still is a job, and gives the staging file its size. After an error the job stays as it was found, unless
+// it is held by then: what becomes of it is for the caller to say.
+func (o *output) takeOver(ctx context.Context) error {
+	if err := o.seize(o.found); err != nil {
+		return err
+	}
+	if err := o.takeOverInOrder(); err != nil {
+		return joined(err, o.withdraw())
+	}
+	o.held = true
+	if err := o.removeOlderJournals(); err != nil {
+		return err
+	}
+	o.sweep()
+	if o.finishing {
+		return nil
+	}
+	return o.fit(ctx)
+}
+
+func (o *output) takeOverInOrder() error {
+	if err := o.openStaging(); err != nil {
+		return err
+	}
+	if err := o.journal.begin(o.signed(o.found.state.header), o.found.state.compacted()); err != nil {
+		return err
+	}
+	reach(afterEpochHeader)
+	if err := o.dir.sync(); err != nil && !isUnsupported(err) {
+		return fileFailure("fsync", o.dir.path, err)
+	}
+	return o.lookAgain()
+}
+
+// standing is the name under which the job's inode was found.
+func (o *output) standing() string {
+	if o.finishing {
+		return o.name
+	}
+	return o.stagingName()
+}
+
+// openStaging opens the job's inode: under its staging name, or under the final one if it is published already.
+func (o *output) openStaging() error {
+	name := o.standing()
+	f, err := o.dir.open(name, accessWrite)
+	if errors.Is(err, fs.ErrNotExist) {
+		return o.refuseGone()
+	}
+	if err != nil {
+		return fileFailure("open", o.at(name), err)
+	}
+	o.staging = f
+	facts, err := statFile(f)
+	if err != nil {
+		return fileFailure("stat", f.Name(), err)
+	}
+	o.id, o.mode = facts.id, facts.mode
+	if o.finishing {
+		return nil
+	}
+	if flaw := stagingFlaw(facts, o.found.state.header); flaw != "" {
+		return refused("open", f.Name(), flaw, "look at it; coordinator discard "+o.quoted()+" removes what is ours")
+	}
+	return nil
+}
+
+// lookAgain makes sure, after the claim, that there still is what was found before it. A coordinator that finished the
+// job in between has taken its journals away, and with them the name that would have shown us that we are late.
+func (o *output) lookAgain() error {
+	if err := o.refuseSuperseded(); err != nil {
+		return err
+	}
+	if _, err := o.dir.stat(o.found.source); errors.Is(err, fs.ErrNotExist) {
+		return o.refuseGone()
+	}
+	facts, err := o.dir.stat(o.standing())
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !facts.id.same(o.id) {
+		return o.refuseGone()
+	}
+	if err != nil {
+		return fileFailure("stat", o.at(o.standing()), err)
+	}
+	return nil
+}
+
+func (o *output) refuseGone() *Failure {
+	return refused("claim", o.path, "another coordinator finished or removed this job just now", "look at the output")
+}
+
+// fit gives the staging file its size. What is too long is cut. A file that is shorter than its job and of which nothing
+// is durable never had its space, or gave it back: it is sized and allocated again. One that is shorter although some of
+// it is durable was cut by somebody else, and what was in it is gone.
+func (o *output) fit(ctx context.Context) error {
+	facts, err := statFile(o.staging)
+	if err != nil {
+		return fileFailure("stat", o.staging.Name(), err)
+	}
+	size, nothing := o.request.sizeBytes, len(o.found.state.durable()) == 0
+	if facts.size < size && !nothing {
+		return &Failure{
+			Op: "resume", Path: o.staging.Name(), Extent: layout.Extent{Off: facts.size, Len: size - facts.size},
+			Hint: "see who else uses this directory; run it again with --restart",
+			Err:  fmt.Errorf("another program cut it to %d of %d bytes, after bytes of it were durable", facts.size, size),
+		}
+	}
+	if facts.size > size {
+		if err := o.cut(); err != nil {
+			return err
+		}
+	}
+	if !nothing {
+		return o.reserveRecords(o.terms.extentBytes)
+	}
+	if err := o.size(); err != nil {
+		return err
+	}
+	if err := o.allocate(ctx); err != nil {
+		return joined(err, o.giveSpaceBack(err))
+	}
+	return nil
+}
+
+// quoted is the output's path as a shell takes it.
+func (o *output) quoted() string { return shellQuoted(o.path) }
+
+// ResumeCommand is the command that goes on with the unfinished job of an output.
+func ResumeCommand(path string) string { return "coordinator resume " + shellQuoted(path) }
+
+// shellQuoted is a word as a POSIX shell takes it.
+func shellQuoted(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+,:@%=", r)
+	}
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
