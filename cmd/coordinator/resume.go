@@ -13,7 +13,7 @@ import (
 func newResumeCommand(c *console) *cobra.Command {
 	o := &runOptions{}
 	id := ""
-	d := command{codes: []int{exitOK, exitRuntime, exitUsage, exitBad, exitSpace, exitIncomplete, exitRefused, exitInterrupt, exitTerminated}}
+	d := command{codes: []int{exitOK, exitRuntime, exitUsage, exitBad, exitSpace, exitIncomplete, exitRefused, exitInterrupt, exitQuit, exitTerminated}}
 	all := o.delivery.flags()
 	o.verify, o.lease = "", 0 // as the job was begun
 	f := newFlags("Resume")

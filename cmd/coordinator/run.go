@@ -35,7 +35,9 @@ func newRunCommand(c *console) *cobra.Command {
 		Use:   "run --n=COUNT --out=PATH",
 		Short: "write the file, or the stream (the default command)",
 		Long: `run writes the content to --out. A file is written beside its final name, flushed, read back, and only then published
-under that name, which so never shows a partial file. Nothing that exists is replaced unless --overwrite says so.`,
+under that name, which so never shows a partial file. Nothing that exists is replaced unless --overwrite says so.
+
+A run that is interrupted, fails or dies is not lost: coordinator resume PATH goes on with it.`,
 		Example: `  coordinator run --n=1e9 --out=fizz.txt
   coordinator run --n=1e9 --out=fizz.txt --overwrite --verify=full --json=report.json
   coordinator run --n=inf --rules=1=y --out=- | head -3

@@ -39,17 +39,17 @@ func exitMeaning(code int) string {
 	case exitSpace:
 		return "no space, quota, file size limit, or too large"
 	case exitIncomplete:
-		return "incomplete: the time limit passed; coordinator resume goes on"
+		return "incomplete: the time limit passed or workers were lost; coordinator resume goes on"
 	case exitRefused:
 		return "refused: the output exists, another job holds it, or there is nothing to resume"
 	case exitInterrupt:
-		return "interrupted by SIGINT (Ctrl-C); coordinator resume goes on"
+		return "interrupted by SIGINT (Ctrl-C)"
 	case exitQuit:
-		return "interrupted by SIGQUIT (Ctrl-\\); coordinator resume goes on"
+		return "interrupted by SIGQUIT (Ctrl-\\)"
 	case exitReaderGone:
 		return "whoever read standard output stopped early (| head)"
 	case exitTerminated:
-		return "ended by SIGTERM or SIGHUP; coordinator resume goes on"
+		return "ended by SIGTERM or SIGHUP"
 	}
 	return ""
 }
