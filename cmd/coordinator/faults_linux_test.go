@@ -169,8 +169,8 @@ func TestFaultsInSystemCallsOfAResumeLeaveARightFileOrAJobToResume(t *testing.T)
 			for _, when := range occurrences {
 				dir := t.TempDir()
 				out := filepath.Join(dir, "f.txt")
-				if code, said := strace(t, bin, dir, []string{"fsync:error=EIO:when=6+"}, "--sync=extent", "--extent=1MiB"); code != exitRuntime {
-					t.Fatalf("exit code %d\n%s", code, said)
+				if err := interrupt(out, 1e6); err != nil {
+					t.Fatal(err)
 				}
 				// Its own files only: the runtime and the loader have calls of their own that must not fail.
 				fault := call + ":when=" + when

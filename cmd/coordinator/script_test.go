@@ -98,10 +98,17 @@ func unfinished(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	n, err := strconv.ParseInt(args[1], 10, 64)
 	ts.Check(err)
-	out := ts.MkAbs(args[0])
+	ts.Check(interrupt(ts.MkAbs(args[0]), n))
+}
+
+// interrupt leaves an unfinished job of n records, whose beginning is durable.
+func interrupt(out string, n int64) error {
 	workers, err := startLocal(filepath.Dir(out), 2)
-	ts.Check(err)
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	r, err := coordinator.Run(ctx, workers.config(func(e coordinator.Event) {
 		b, ok := e.Body.(coordinator.BatchDurable)
 		if ok && slices.ContainsFunc(b.Extents, func(e layout.Extent) bool { return e.Off == 0 }) {
@@ -112,11 +119,10 @@ func unfinished(ts *testscript.TestScript, neg bool, args []string) {
 		Target: coordinator.Target{Sink: coordinator.SinkAuto, Path: out, Root: localRoot, Dir: filepath.Dir(out)},
 		Sync:   coordinator.SyncExtent, ExtentBytes: 1 << 20,
 	})
-	cancel()
-	ts.Check(workers.close())
 	if err == nil || !r.Resumable {
-		ts.Fatalf("the run ended with %v", err)
+		return fmt.Errorf("the run ended with %v: %w", err, errors.ErrUnsupported)
 	}
+	return workers.close()
 }
 
 // sha256Of FILE SUM compares the SHA-256 of a file.
