@@ -338,8 +338,11 @@ func (o *output) refuseSuperseded() error {
 // one was not there, nobody has.
 func (o *output) refuseUnlisted(err error) error {
 	unlisted := fileFailure("list", o.dir.path, err)
-	if _, next := o.dir.stat(o.stem.journal(o.jobID, o.epoch+1)); !errors.Is(next, fs.ErrNotExist) || o.journal == nil {
+	if _, next := o.dir.stat(o.stem.journal(o.jobID, o.epoch+1)); !errors.Is(next, fs.ErrNotExist) {
 		return unlisted
+	}
+	if o.journal == nil {
+		return nil // there is nothing yet to take over
 	}
 	own, err := statFile(o.journal.file)
 	if err != nil {
@@ -387,6 +390,9 @@ func (o *output) removeJournals() error {
 
 // removeOlderJournals removes those of the coordinators before. What carries such a name and is no journal of ours stays.
 func (o *output) removeOlderJournals() error {
+	if o.epoch == firstEpoch {
+		return nil
+	}
 	names, err := o.dir.names()
 	if err != nil {
 		return fileFailure("list", o.dir.path, err)
