@@ -73,7 +73,10 @@ func newVerifier(l *layout.Layout, src source, done *looked, tell func(badExtent
 
 // verify looks at all of the extents. Bytes that are wrong, missing or unreadable are findings and not errors.
 func (v *verifier) verify(ctx context.Context, extents []layout.Extent) error {
-	for _, e := range extents {
+	for i, e := range extents {
+		if i > 0 && e.Off != extents[i-1].End() { // a sample comes in any order, and nothing between was asked for
+			v.found.flush()
+		}
 		for s := range v.source.spans(e) {
 			look := v.data
 			if s.hole && v.source.readsZeros(s.Extent) {
@@ -323,7 +326,7 @@ type badExtent struct {
 	err       error // the read error, if it was one
 }
 
-// findings joins what is found, in ascending order, to bad extents, also across windows.
+// findings joins what is found in a run of bytes, in ascending order, to bad extents, also across windows.
 type findings struct {
 	tell func(badExtent)
 	open *badExtent // may still grow; nil if nothing was found since the last was told

@@ -170,6 +170,30 @@ func TestDamageAcrossWindowsIsOneExtent(t *testing.T) {
 	}
 }
 
+// TestNoDamageReachesOverBytesThatWereNotAskedFor has everything zero, and asks for places in any order, as a sample does.
+func TestNoDamageReachesOverBytesThatWereNotAskedFor(t *testing.T) {
+	l := compiled(t, fizz(100_000))
+	places := cut(l, 1000)
+	rapid.Check(t, func(t *rapid.T) {
+		asked := rapid.SliceOfNDistinct(rapid.SampledFrom(places), 1, 20, rapid.ID).Draw(t, "asked")
+		found, err := findAll(t, l, bytes.NewReader(make([]byte, l.Size())), asked...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var bad []layout.Extent
+		var differing int64
+		for _, b := range found {
+			if !b.Extent.Valid() || !layout.NewExtents(asked...).Contains(b.Extent) {
+				t.Fatalf("asked for %v, it calls %v bad", asked, b.Extent)
+			}
+			bad, differing = append(bad, b.Extent), differing+b.Differing
+		}
+		if all := layout.NewExtents(asked...).Bytes(); layout.NewExtents(bad...).Bytes() != all || differing != all {
+			t.Fatalf("asked for %v, found %v", asked, bad)
+		}
+	})
+}
+
 func TestB34AHoleIsToldAndNotRead(t *testing.T) {
 	r := startRig(t, nil)
 	j, l := r.job(pb.Sink_SINK_PWRITE, 1_000_000)
