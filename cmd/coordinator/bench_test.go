@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"gigafizz/cmd/manners"
 	"gigafizz/coordinator"
 )
 
@@ -27,7 +28,7 @@ func benchRun(b *testing.B, args ...string) coordinator.Report {
 	n := cmp.Or(os.Getenv("GIGAFIZZ_BENCH_N"), "1e8")
 	var said strings.Builder
 	args = append(args, "--n="+n, "--json="+name, "--quiet")
-	if code := run(b.Context(), args, strings.NewReader(""), io.Discard, &said); code != exitOK {
+	if code := run(b.Context(), args, strings.NewReader(""), io.Discard, &said); code != manners.ExitOK {
 		b.Fatalf("exit code %d: %s", code, said.String())
 	}
 	text, err := os.ReadFile(name)

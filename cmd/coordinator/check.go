@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"gigafizz/cmd/manners"
 	"gigafizz/cmd/quantity"
 	"gigafizz/coordinator"
 	"gigafizz/layout"
@@ -18,28 +19,28 @@ const threadsMax = 4096
 // checkContent checks how the content flags go together and compiles the layout. stream tells whether a content without
 // an end has somewhere to go.
 func checkContent(o *content, flags *pflag.FlagSet, stream bool) (*layout.Layout, error) {
-	given, stated := flags.Changed, func(name string) bool { return stated(flags, name) }
+	given, stated := flags.Changed, func(name string) bool { return manners.Stated(flags, name) }
 	spec := layout.Spec{Kind: o.layout.kind, N: int64(o.n.count), Rules: o.rules}
 	switch {
 	case spec.Kind == layout.KindRandom && (stated("n") || stated("rules")):
-		return nil, usageError("flags", "--layout=random --size=8GiB", "--layout=random has no records: --n and --rules do not go with it")
+		return nil, manners.UsageError("flags", "--layout=random --size=8GiB", "--layout=random has no records: --n and --rules do not go with it")
 	case spec.Kind == layout.KindRandom && !given("size"):
-		return nil, usageError("flags", "--layout=random --size=8GiB", "--layout=random needs --size")
+		return nil, manners.UsageError("flags", "--layout=random --size=8GiB", "--layout=random needs --size")
 	case spec.Kind == layout.KindRules && stated("size"):
-		return nil, usageError("flags", "--n=1e9, or --layout=random with --size", "--size goes with --layout=random only; records are counted with --n")
+		return nil, manners.UsageError("flags", "--n=1e9, or --layout=random with --size", "--size goes with --layout=random only; records are counted with --n")
 	case spec.Kind == layout.KindRules && !given("n"):
-		return nil, usageError("flags", "--n=1e9", "--n is missing: how many records?")
+		return nil, manners.UsageError("flags", "--n=1e9", "--n is missing: how many records?")
 	case spec.Kind == layout.KindRandom:
 		spec = layout.Spec{Kind: layout.KindRandom, Seed: o.layout.seed, Bytes: int64(o.size)}
 	case o.n.infinite && flags.Lookup("out") == nil:
-		return nil, usageError("--n", "--n=1e12", "inf is for the stream of run; here it has to be a number of records")
+		return nil, manners.UsageError("--n", "--n=1e12", "inf is for the stream of run; here it has to be a number of records")
 	case o.n.infinite && !stream:
-		return nil, usageError("--n", "--n=inf --out=- | consumer, or --n=inf --out=null: --timelimit=10s",
+		return nil, manners.UsageError("--n", "--n=inf --out=- | consumer, or --n=inf --out=null: --timelimit=10s",
 			"inf goes with a stream only: --out=-, a FIFO or a character device; or with null: and a --timelimit")
 	case o.n.infinite:
 		n, err := layout.LargestN(spec.Rules, layout.MaxBytes)
 		if err != nil {
-			return nil, usageError("--rules", "", "%w", err)
+			return nil, manners.UsageError("--rules", "", "%w", err)
 		}
 		spec.N = n
 	}
@@ -56,32 +57,32 @@ func layoutFailure(err error) error {
 	if e, ok := errors.AsType[*layout.LimitError](err); ok && e.Quantity == "n" {
 		return &coordinator.Failure{Kind: coordinator.KindSpace, Op: "--n", Hint: fmt.Sprintf("--n=%d", e.Max), Err: e}
 	}
-	return usageError("content", program+" --help", "%w", err)
+	return manners.UsageError("content", program+" --help", "%w", err)
 }
 
 // checkDelivery checks how the delivery flags go together and with the target, and fills what was left open.
 func checkDelivery(o *delivery, flags *pflag.FlagSet, t target) error {
-	given, stated := flags.Changed, func(name string) bool { return stated(flags, name) }
+	given, stated := flags.Changed, func(name string) bool { return manners.Stated(flags, name) }
 	switch {
 	case given("threads") && o.threads == 0:
-		return usageError("--threads", "leave it out for one for each CPU", "at least 1 is needed")
+		return manners.UsageError("--threads", "leave it out for one for each CPU", "at least 1 is needed")
 	case o.threads > threadsMax:
-		return usageError("--threads", fmt.Sprintf("--threads=%d", runtime.GOMAXPROCS(0)), "%d is over the limit of %d", o.threads, threadsMax)
+		return manners.UsageError("--threads", fmt.Sprintf("--threads=%d", runtime.GOMAXPROCS(0)), "%d is over the limit of %d", o.threads, threadsMax)
 	case given("extent") && o.extent == 0:
-		return usageError("--extent", "--extent=64MiB", "at least one byte is needed; it is rounded up so that no two extents share a page or a block")
+		return manners.UsageError("--extent", "--extent=64MiB", "at least one byte is needed; it is rounded up so that no two extents share a page or a block")
 	case o.lease <= 0:
-		return usageError("--lease", "--lease=10s", "a time above zero is needed")
+		return manners.UsageError("--lease", "--lease=10s", "a time above zero is needed")
 	case o.timeLimit < 0 || given("timelimit") && o.timeLimit == 0:
-		return usageError("--timelimit", "--timelimit=90s, or leave it out for no limit", "a time above zero is needed")
+		return manners.UsageError("--timelimit", "--timelimit=90s, or leave it out for no limit", "a time above zero is needed")
 	case t.file || t.name == "":
 	case stated("sink") && o.sink != coordinator.SinkAuto:
-		return usageError("--sink", "leave it out", "%s goes with a file only, not with --out=%s", o.sink, t.name)
+		return manners.UsageError("--sink", "leave it out", "%s goes with a file only, not with --out=%s", o.sink, t.name)
 	case stated("overwrite") && o.overwrite, stated("restart") && o.restart:
-		return usageError("flags", "leave them out", "--overwrite and --restart go with a file only, not with --out=%s", t.name)
+		return manners.UsageError("flags", "leave them out", "--overwrite and --restart go with a file only, not with --out=%s", t.name)
 	case stated("sync") && o.sync != coordinator.SyncNone:
-		return usageError("--sync", "--sync=none", "%s cannot be kept: nothing is durable with --out=%s", o.sync, t.name)
+		return manners.UsageError("--sync", "--sync=none", "%s cannot be kept: nothing is durable with --out=%s", o.sync, t.name)
 	case stated("verify") && o.verify != coordinator.VerifyNone && t.sink != coordinator.SinkMemory:
-		return usageError("--verify", "--verify=none", "%s cannot be kept: nothing can be read back from --out=%s", o.verify, t.name)
+		return manners.UsageError("--verify", "--verify=none", "%s cannot be kept: nothing can be read back from --out=%s", o.verify, t.name)
 	}
 	if o.threads == 0 {
 		o.threads = quantity.Count(runtime.GOMAXPROCS(0))
@@ -97,34 +98,34 @@ func checkDelivery(o *delivery, flags *pflag.FlagSet, t target) error {
 
 // checkTelling checks that no two of the things that are written share a place, the commands' texts on standard output
 // included. A --json that leads to standard output becomes -, as which it is never mixed with text.
-func checkTelling(o *telling, c *console, t target) error {
-	report, err := placeOf(o.json, c)
+func checkTelling(o *telling, c *manners.Console, t target) error {
+	report, err := manners.PlaceOf(o.json, c)
 	if err != nil {
-		return openFailure("open the file of --json", o.json, err)
+		return manners.OpenFailure("open the file of --json", o.json, err)
 	}
-	trace, err := placeOf(o.trace, c)
+	trace, err := manners.PlaceOf(o.trace, c)
 	if err != nil {
-		return openFailure("open the file of --trace", o.trace, err)
+		return manners.OpenFailure("open the file of --trace", o.trace, err)
 	}
-	var out place
+	var out manners.Place
 	if t.file || t.stream() {
-		if out, err = placeOf(t.name, c); err != nil {
-			return openFailure("look at", t.name, err)
+		if out, err = manners.PlaceOf(t.name, c); err != nil {
+			return manners.OpenFailure("look at", t.name, err)
 		}
 	}
 	switch {
-	case report.standard && out.standard:
-		return usageError("flags", "--json=FILE", "standard output cannot carry both the bytes (--out=%s) and the report (--json=%s)", t.name, o.json)
-	case trace.standard:
-		return usageError("--trace", "--trace=run.jsonl", "events go to a file, not to standard output")
-	case report.same(trace):
-		return usageError("flags", "give them two names", "--json and --trace name the same file %s", o.json)
-	case report.same(out):
-		return usageError("flags", "give them two names", "the output %s is also where --json=%s goes", t.name, o.json)
-	case trace.same(out):
-		return usageError("flags", "give them two names", "the output %s is also where --trace=%s goes", t.name, o.trace)
+	case report.Standard && out.Standard:
+		return manners.UsageError("flags", "--json=FILE", "standard output cannot carry both the bytes (--out=%s) and the report (--json=%s)", t.name, o.json)
+	case trace.Standard:
+		return manners.UsageError("--trace", "--trace=run.jsonl", "events go to a file, not to standard output")
+	case report.Same(trace):
+		return manners.UsageError("flags", "give them two names", "--json and --trace name the same file %s", o.json)
+	case report.Same(out):
+		return manners.UsageError("flags", "give them two names", "the output %s is also where --json=%s goes", t.name, o.json)
+	case trace.Same(out):
+		return manners.UsageError("flags", "give them two names", "the output %s is also where --trace=%s goes", t.name, o.trace)
 	}
-	if report.standard {
+	if report.Standard {
 		o.json = "-"
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"gigafizz/cmd/manners"
 	"gigafizz/coordinator"
 )
 
@@ -13,11 +14,11 @@ import (
 func TestNoNameReachesTheTerminalAsACommand(t *testing.T) {
 	const name = "a\x1b]0;PWNED\a\x1b[2J\nb\u202e\xff"
 	var out, said strings.Builder
-	c := &console{stdout: &out, stderr: &said}
-	c.say("%s", title(name))
-	c.line("x " + name)
-	c.complain(&coordinator.Failure{Op: "open", Path: name, Hint: "mkdir -p " + coordinator.ShellWord(name), Err: errors.New(name)})
-	if err := c.print(strings.Join(summary(coordinator.Report{Output: name}), "\n") + "\n"); err != nil {
+	c := &manners.Console{Program: program, Stdout: &out, Stderr: &said}
+	c.Say("%s", title(name))
+	c.Line("x " + name)
+	c.Complain(&coordinator.Failure{Op: "open", Path: name, Hint: "mkdir -p " + coordinator.ShellWord(name), Err: errors.New(name)})
+	if err := c.Print(strings.Join(summary(coordinator.Report{Output: name}), "\n") + "\n"); err != nil {
 		t.Fatal(err)
 	}
 	for what, text := range map[string]string{"standard error": said.String(), "standard output": out.String()} {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"gigafizz/cmd/manners"
 )
 
 // readerPoll is how often a FIFO is asked whether somebody reads it.
@@ -20,7 +22,7 @@ const readerPoll = 20 * time.Millisecond
 // waited for until ctx ends: an open without O_NONBLOCK would wait too (fifo(7)), but deaf to every signal. O_NOCTTY
 // keeps a terminal from becoming ours. Waiting for longer than a moment is told once.
 func openDevice(ctx context.Context, name string, waiting func()) (*os.File, error) {
-	notice := time.NewTimer(tellAfter)
+	notice := time.NewTimer(manners.TellAfter)
 	defer notice.Stop()
 	wait := time.NewTicker(readerPoll)
 	defer wait.Stop()

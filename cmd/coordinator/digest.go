@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gigafizz/cmd/manners"
 	"gigafizz/cmd/quantity"
 	"gigafizz/coordinator"
 )
@@ -23,16 +24,16 @@ type digestReport struct {
 const digestSchema = 1
 
 // newDigestCommand computes what other tools will say of the file.
-func newDigestCommand(c *console) *cobra.Command {
+func newDigestCommand(c *manners.Console) *cobra.Command {
 	o := &struct {
 		content
 		telling
 		threads quantity.Count
 	}{}
-	speed := newFlags("Speed")
+	speed := manners.NewFlags("Speed")
 	speed.VarP(&o.threads, "threads", "t", "`COUNT` of threads (default: one for each CPU)")
-	d := command{codes: []int{exitOK, exitRuntime, exitUsage, exitSpace, exitInterrupt, exitQuit, exitReaderGone, exitTerminated}}
-	d.groups = append(d.groups, o.content.flags(), speed, o.reportFlags())
+	d := manners.Command{Codes: []int{manners.ExitOK, manners.ExitRuntime, manners.ExitUsage, manners.ExitSpace, manners.ExitInterrupt, manners.ExitQuit, manners.ExitReaderGone, manners.ExitTerminated}}
+	d.Groups = append(d.Groups, o.content.flags(), speed, o.reportFlags())
 	cmd := &cobra.Command{
 		Use:   "digest --n=COUNT",
 		Short: "checksums of the whole file, without a file",
@@ -41,7 +42,7 @@ func newDigestCommand(c *console) *cobra.Command {
   b3sum fizz.txt`,
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c.quiet = o.quiet
+		c.Quiet = o.quiet
 		if err := checkDelivery(&delivery{threads: o.threads, lease: 1}, cmd.Flags(), target{}); err != nil {
 			return err
 		}
@@ -66,5 +67,5 @@ func newDigestCommand(c *console) *cobra.Command {
 		r := digestReport{SchemaVersion: digestSchema, FileBytes: l.Size(), CRC32C: fmt.Sprintf("%08x", sums.CRC32C), BLAKE3: sums.BLAKE3Hex()}
 		return results.deliver(c, r, fmt.Sprintf("bytes  %d\ncrc32c %s\nblake3 %s\n", r.FileBytes, r.CRC32C, r.BLAKE3))
 	}
-	return d.add(cmd)
+	return d.Add(cmd)
 }

@@ -17,15 +17,15 @@ func (j *job) echo(e coordinator.Event) {
 		if j.n.infinite {
 			what = fmt.Sprintf("records without an end by the rules %q", layout.FormatRules(b.Spec.Rules))
 		}
-		j.console.say("%s to %s", what, j.target.title())
-		j.console.say("%s", j.how(b))
+		j.console.Say("%s to %s", what, j.target.title())
+		j.console.Say("%s", j.how(b))
 		if b.Weaker != "" {
-			j.console.say("weaker here: %s", b.Weaker)
+			j.console.Say("weaker here: %s", b.Weaker)
 		}
 	case coordinator.Resumed:
-		j.console.say("going on with a job of which %s bytes%s are durable", digits(b.DurableBytes), both(b.DurableBytes))
+		j.console.Say("going on with a job of which %s bytes%s are durable", digits(b.DurableBytes), both(b.DurableBytes))
 	case coordinator.Warning:
-		j.console.say("warning: %s", b.Text)
+		j.console.Say("warning: %s", b.Text)
 	}
 }
 

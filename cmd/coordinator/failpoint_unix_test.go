@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"gigafizz/cmd/manners"
 	"gigafizz/coordinator"
 )
 
@@ -154,7 +155,7 @@ func killRuns(t *testing.T, bin string) {
 			f := failing{bin: bin, dir: memoryDir(t)}
 			f.killed(t, tt.point, f.job2e6()...)
 			if tt.state == "" {
-				if code, _, stderr := f.do(t, "", "resume", f.out()); code != exitRefused {
+				if code, _, stderr := f.do(t, "", "resume", f.out()); code != manners.ExitRefused {
 					t.Errorf("resume: exit code %d\n%s", code, stderr)
 				}
 				if code, _, stderr := f.do(t, "", f.job2e6()...); code != 0 || len(names(t, f.dir)) != 1 || sum(t, f.out()) != sha2e6 {

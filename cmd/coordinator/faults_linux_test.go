@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gigafizz/cmd/manners"
 )
 
 // strace runs the program, built without cgo as users get it, with faults injected into its system calls, and returns
@@ -83,7 +85,7 @@ func TestNothingIsFlushedWhereNothingIsToBe(t *testing.T) {
 // TestFaultsInSystemCallsEndInARightFileOrAnError injects errors that the kernel may give at any time.
 func TestFaultsInSystemCallsEndInARightFileOrAnError(t *testing.T) {
 	bin := static(t)
-	right, space := []int{exitOK}, []int{exitSpace}
+	right, space := []int{manners.ExitOK}, []int{manners.ExitSpace}
 	tests := []struct {
 		name   string
 		faults []string
@@ -92,22 +94,22 @@ func TestFaultsInSystemCallsEndInARightFileOrAnError(t *testing.T) {
 		says   []string // parts of the message
 	}{
 		{"B03NoFallocate", []string{"fallocate:error=EOPNOTSUPP"}, nil, right, []string{"space is not reserved"}},
-		{"B03NoFallocateWithMmap", []string{"fallocate:error=EOPNOTSUPP"}, []string{"--sink=mmap"}, []int{exitOK, exitUsage, exitRefused}, nil},
-		{"FallocateOfTheProbeFails", []string{"fallocate:error=EIO:when=1"}, []string{"--sink=mmap"}, []int{exitRuntime}, []string{"fallocate", "EIO"}},
+		{"B03NoFallocateWithMmap", []string{"fallocate:error=EOPNOTSUPP"}, []string{"--sink=mmap"}, []int{manners.ExitOK, manners.ExitUsage, manners.ExitRefused}, nil},
+		{"FallocateOfTheProbeFails", []string{"fallocate:error=EIO:when=1"}, []string{"--sink=mmap"}, []int{manners.ExitRuntime}, []string{"fallocate", "EIO"}},
 		{"NoSpaceForTheProbe", []string{"fallocate:error=ENOSPC"}, []string{"--sink=mmap"}, space, []string{"ENOSPC"}},
 		{"QuotaOfTheProbe", []string{"fallocate:error=EDQUOT"}, []string{"--sink=mmap"}, space, []string{"EDQUOT"}},
-		{"TooManyOpenFiles", []string{"openat:error=EMFILE:when=8+"}, nil, []int{exitRuntime, exitOK}, nil},
+		{"TooManyOpenFiles", []string{"openat:error=EMFILE:when=8+"}, nil, []int{manners.ExitRuntime, manners.ExitOK}, nil},
 		{"B16InterruptedFirstCalls", []string{"msync,ftruncate,fallocate,fsync,fdatasync,pwrite64:error=EINTR:when=1..2"}, nil, right, nil},
 		{"B16InterruptedFirstCallsWithMmap", []string{"msync,ftruncate,fallocate,fsync,fdatasync:error=EINTR:when=1..2"}, []string{"--sink=mmap"}, right, nil},
 		{"B16InterruptedOpens", []string{"openat,openat2:error=EINTR:when=1+3"}, nil, right, nil},
-		{"FirstFsyncFails", []string{"fsync:error=EIO:when=1"}, nil, []int{exitOK, exitRuntime}, nil},
-		{"EveryFsyncFails", []string{"fsync,fdatasync:error=EIO"}, nil, []int{exitRuntime}, []string{"EIO"}},
-		{"LaterFsyncFails", []string{"fsync:error=EIO:when=5"}, nil, []int{exitOK, exitRuntime}, nil},
-		{"FdatasyncFailsOnce", []string{"fdatasync:error=EIO:when=1"}, nil, []int{exitOK, exitRuntime}, nil},
+		{"FirstFsyncFails", []string{"fsync:error=EIO:when=1"}, nil, []int{manners.ExitOK, manners.ExitRuntime}, nil},
+		{"EveryFsyncFails", []string{"fsync,fdatasync:error=EIO"}, nil, []int{manners.ExitRuntime}, []string{"EIO"}},
+		{"LaterFsyncFails", []string{"fsync:error=EIO:when=5"}, nil, []int{manners.ExitOK, manners.ExitRuntime}, nil},
+		{"FdatasyncFailsOnce", []string{"fdatasync:error=EIO:when=1"}, nil, []int{manners.ExitOK, manners.ExitRuntime}, nil},
 		{"B09FullDisk", []string{"pwrite64:error=ENOSPC"}, []string{"--sink=pwrite"}, space, []string{"ENOSPC", "offset", "f.txt", "try:"}},
 		{"Quota", []string{"pwrite64:error=EDQUOT"}, []string{"--sink=pwrite"}, space, []string{"EDQUOT"}},
-		{"WriteErrors", []string{"pwrite64:error=EIO"}, []string{"--sink=pwrite"}, []int{exitRuntime}, []string{"EIO"}},
-		{"RenameFails", []string{"renameat2:error=EIO"}, nil, []int{exitOK, exitRuntime}, nil},
+		{"WriteErrors", []string{"pwrite64:error=EIO"}, []string{"--sink=pwrite"}, []int{manners.ExitRuntime}, []string{"EIO"}},
+		{"RenameFails", []string{"renameat2:error=EIO"}, nil, []int{manners.ExitOK, manners.ExitRuntime}, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -119,9 +121,9 @@ func TestFaultsInSystemCallsEndInARightFileOrAnError(t *testing.T) {
 			}
 			left := names(t, dir)
 			switch {
-			case code == exitOK && (len(left) != 1 || sum(t, filepath.Join(dir, "f.txt")) != sha1e6):
+			case code == manners.ExitOK && (len(left) != 1 || sum(t, filepath.Join(dir, "f.txt")) != sha1e6):
 				t.Errorf("exit code 0, and the directory holds %q", left)
-			case code != exitOK && slices.Contains(left, "f.txt") && sum(t, filepath.Join(dir, "f.txt")) != sha1e6:
+			case code != manners.ExitOK && slices.Contains(left, "f.txt") && sum(t, filepath.Join(dir, "f.txt")) != sha1e6:
 				t.Error("a wrong file stands under the final name")
 			}
 			for _, part := range tt.says {
@@ -129,7 +131,7 @@ func TestFaultsInSystemCallsEndInARightFileOrAnError(t *testing.T) {
 					t.Errorf("it does not say %q", part)
 				}
 			}
-			if code != exitOK && slices.ContainsFunc(left, func(name string) bool { return strings.HasPrefix(name, ".f.txt.") }) {
+			if code != manners.ExitOK && slices.ContainsFunc(left, func(name string) bool { return strings.HasPrefix(name, ".f.txt.") }) {
 				resumedAfterFaults(t, dir)
 			}
 			if strings.Contains(said, "goroutine ") {

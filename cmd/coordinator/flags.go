@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"gigafizz/cmd/manners"
 	"gigafizz/cmd/quantity"
 	"gigafizz/coordinator"
 	"gigafizz/layout"
@@ -21,7 +22,7 @@ type content struct {
 
 // flags are the content flags; every command that needs the content has them.
 func (o *content) flags() *pflag.FlagSet {
-	f := newFlags("Content")
+	f := manners.NewFlags("Content")
 	o.rules = ruleList{{Divisor: 3, Word: "Fizz"}, {Divisor: 5, Word: "Buzz"}}
 	f.VarP(&o.n, "n", "n", "number of records: `COUNT` such as 1e9 or 1_000_000_000")
 	f.Var(&o.rules, "rules", "`RULES` as DIVISOR=WORD,...; a WORD holds no comma; 1=y is yes(1), an empty value counts")
@@ -53,18 +54,18 @@ type delivery struct {
 
 // flags are the delivery flags.
 func (o *delivery) flags() *pflag.FlagSet {
-	f := newFlags("Output")
+	f := manners.NewFlags("Output")
 	*o = delivery{sink: coordinator.SinkAuto, sync: coordinator.SyncBatch, verify: coordinator.VerifySample, lease: 10 * time.Second}
 	f.StringVarP(&o.out, "out", "o", "", "`PATH` of the file, - for standard output, null: to drop the bytes, memory: to keep them in memory")
-	f.Var(oneOf(&o.sink, coordinator.SinkAuto, coordinator.SinkPwrite, coordinator.SinkMmap), "sink", "`SINK` that writes a file: auto, pwrite or mmap")
+	f.Var(manners.OneOf(&o.sink, coordinator.SinkAuto, coordinator.SinkPwrite, coordinator.SinkMmap), "sink", "`SINK` that writes a file: auto, pwrite or mmap")
 	f.VarP(&o.threads, "threads", "t", "`COUNT` of extents written at the same time (default: one for each CPU)")
 	f.Var(&o.extent, "extent", "`SIZE` of the pieces that are handed out, rounded up so that no two share a page or block (default: 64MiB, less for small files)")
-	f.Var(oneOf(&o.sync, coordinator.SyncBatch, coordinator.SyncExtent, coordinator.SyncNone), "sync", "`WHEN` to flush: batch, extent (each one), or none (nothing is durable)")
-	f.Var(oneOf(&o.verify, coordinator.VerifySample, coordinator.VerifyFull, coordinator.VerifyNone), "verify", "how `MUCH` to read back before publishing: sample (at most 64 MiB and 2 % of the time), full or none")
+	f.Var(manners.OneOf(&o.sync, coordinator.SyncBatch, coordinator.SyncExtent, coordinator.SyncNone), "sync", "`WHEN` to flush: batch, extent (each one), or none (nothing is durable)")
+	f.Var(manners.OneOf(&o.verify, coordinator.VerifySample, coordinator.VerifyFull, coordinator.VerifyNone), "verify", "how `MUCH` to read back before publishing: sample (at most 64 MiB and 2 % of the time), full or none")
 	f.BoolVar(&o.overwrite, "overwrite", false, "replace an existing file, at once and only when the new one is complete")
 	f.BoolVar(&o.restart, "restart", false, "discard an unfinished job of the same output and begin again")
-	f.Var((*duration)(&o.timeLimit), "timelimit", "give up after this `TIME`, such as 90 (seconds), 90s or 1h (default: never)")
-	f.Var((*duration)(&o.lease), "lease", "`TIME` after which a silent worker's extents go to others")
+	f.Var((*manners.Duration)(&o.timeLimit), "timelimit", "give up after this `TIME`, such as 90 (seconds), 90s or 1h (default: never)")
+	f.Var((*manners.Duration)(&o.lease), "lease", "`TIME` after which a silent worker's extents go to others")
 	return f
 }
 
@@ -81,23 +82,16 @@ func (o *telling) flags() *pflag.FlagSet {
 	f := o.reportFlags()
 	f.StringVar(&o.trace, "trace", "", "write every event to this `FILE`, one JSON document a line")
 	o.progress = progressAuto
-	f.Var(oneOf(&o.progress, progressAuto, progressBar, progressPlain, progressNone), "progress", "`HOW` to show progress: auto, bar, plain (a line now and then) or none")
+	f.Var(manners.OneOf(&o.progress, progressAuto, progressBar, progressPlain, progressNone), "progress", "`HOW` to show progress: auto, bar, plain (a line now and then) or none")
 	return f
 }
 
 // reportFlags are those of a command that only reports.
 func (o *telling) reportFlags() *pflag.FlagSet {
-	f := newFlags("Reports")
+	f := manners.NewFlags("Reports")
 	f.StringVar(&o.json, "json", "", "write the report as JSON to this `FILE`; - or no value for standard output")
 	f.Lookup("json").NoOptDefVal = "-"
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "only errors")
-	return f
-}
-
-// newFlags is an empty, ordered flag set; its name is the heading in the help.
-func newFlags(heading string) *pflag.FlagSet {
-	f := pflag.NewFlagSet(heading, pflag.ContinueOnError)
-	f.SortFlags = false
 	return f
 }
 
@@ -172,39 +166,6 @@ func (l *layoutName) String() string {
 // Type implements pflag.Value.
 func (l *layoutName) Type() string { return "LAYOUT" }
 
-func (l *layoutName) choices() []string {
+func (l *layoutName) Choices() []string {
 	return []string{layout.KindRules.String(), layout.KindRandom.String()}
 }
-
-// choice is a flag that takes one of a few words.
-type choice[T ~string] struct {
-	value *T
-	words []string
-}
-
-func (c *choice[T]) choices() []string { return c.words }
-
-func oneOf[T ~string](value *T, words ...T) *choice[T] {
-	c := &choice[T]{value: value}
-	for _, w := range words {
-		c.words = append(c.words, string(w))
-	}
-	return c
-}
-
-// Set implements pflag.Value.
-func (c *choice[T]) Set(text string) error {
-	for _, w := range c.words {
-		if w == text {
-			*c.value = T(w)
-			return nil
-		}
-	}
-	return fmt.Errorf("%q is not one of %s%s", text, quoted(c.words), didYouMean(text, c.words))
-}
-
-// String implements pflag.Value.
-func (c *choice[T]) String() string { return string(*c.value) }
-
-// Type implements pflag.Value.
-func (c *choice[T]) Type() string { return "WORD" }

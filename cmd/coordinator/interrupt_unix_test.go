@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"gigafizz/cmd/manners"
 )
 
 // started is a command that runs.
@@ -175,14 +177,14 @@ func TestB65KilledRunLeavesNoFileUnderTheNameAndSaysWhatToDo(t *testing.T) {
 		t.Fatalf("the final name: %v", err)
 	}
 	again := start(t, "--n=1e6", "--out="+out)
-	if code := again.wait(t, 10*time.Second); code != exitRefused || !strings.Contains(again.stderr.String(), "--restart") {
+	if code := again.wait(t, 10*time.Second); code != manners.ExitRefused || !strings.Contains(again.stderr.String(), "--restart") {
 		t.Fatalf("a new run: exit code %d, stderr:\n%s", code, again.stderr.String())
 	}
 	left := names(t, dir)
 	for _, refused := range []struct {
 		code int
 		args []string
-	}{{exitOK, []string{"plan", "--n=10"}}, {exitSpace, []string{"--n=1e15"}}, {exitUsage, []string{"--n=10", "--json=" + out}}} {
+	}{{manners.ExitOK, []string{"plan", "--n=10"}}, {manners.ExitSpace, []string{"--n=1e15"}}, {manners.ExitUsage, []string{"--n=10", "--json=" + out}}} {
 		code := start(t, append(refused.args, "--out="+out, "--restart")...).wait(t, 10*time.Second)
 		if now := names(t, dir); code != refused.code || !slices.Equal(now, left) {
 			t.Errorf("%q --restart: exit code %d, and there are %q, were %q", refused.args, code, now, left)
@@ -202,11 +204,11 @@ func TestSecondRunOfALiveOutputIsRefusedAtOnce(t *testing.T) {
 	s := start(t, "-q", "--n=4e7", "--sync=extent", "--extent=1MiB", "--out="+out)
 	soon(t, func() bool { return staged(t, dir) })
 	again := start(t, "--n=1e6", "--out="+out)
-	if code := again.wait(t, 10*time.Second); code != exitRefused {
+	if code := again.wait(t, 10*time.Second); code != manners.ExitRefused {
 		t.Errorf("exit code %d, stderr:\n%s", code, again.stderr.String())
 	}
 	_ = s.Process.Signal(os.Interrupt)
-	if code := s.wait(t, 5*time.Second); code != exitInterrupt {
+	if code := s.wait(t, 5*time.Second); code != manners.ExitInterrupt {
 		t.Errorf("the first run: exit code %d, stderr:\n%s", code, s.stderr.String())
 	}
 	if !strings.Contains(s.stderr.String(), "try: coordinator resume "+out+" goes on where it stopped") {
@@ -222,7 +224,7 @@ func TestHangUpStaysIgnoredUnderNohup(t *testing.T) {
 	for _, tt := range []struct {
 		line string
 		want int
-	}{{"exec ", exitTerminated}, {"exec nohup ", exitOK}} {
+	}{{"exec ", manners.ExitTerminated}, {"exec nohup ", manners.ExitOK}} {
 		dir := t.TempDir()
 		tt.line += "coordinator -q --n=4e6 --out=" + filepath.Join(dir, "f.txt")
 		s := &started{Cmd: exec.Command("sh", "-c", tt.line), ended: make(chan error, 1)}
@@ -246,7 +248,7 @@ func TestFileSizeLimitIsAnErrorAndNotASignal(t *testing.T) {
 		cmd.Dir = t.TempDir()
 		out, err := cmd.CombinedOutput()
 		exit, ok := errors.AsType[*exec.ExitError](err)
-		if !ok || exit.ExitCode() != exitSpace || !bytes.Contains(out, []byte("EFBIG")) {
+		if !ok || exit.ExitCode() != manners.ExitSpace || !bytes.Contains(out, []byte("EFBIG")) {
 			t.Errorf("%s: %v\n%s", args, err, out)
 		}
 	}
@@ -280,7 +282,7 @@ func TestB38ReadOnlyDirectoryIsAnErrorThatLeavesNothing(t *testing.T) {
 	}
 	out, err := cmd.CombinedOutput()
 	exit, ok := errors.AsType[*exec.ExitError](err)
-	if !ok || exit.ExitCode() != exitRuntime || !bytes.Contains(out, []byte("EACCES")) || !bytes.Contains(out, []byte("try:")) {
+	if !ok || exit.ExitCode() != manners.ExitRuntime || !bytes.Contains(out, []byte("EACCES")) || !bytes.Contains(out, []byte("try:")) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	for _, name := range names(t, dir) {
@@ -307,7 +309,7 @@ func TestB39InterruptOfAStreamThatNobodyReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = s.Process.Signal(os.Interrupt)
-	if code := s.wait(t, 5*time.Second); code != exitInterrupt {
+	if code := s.wait(t, 5*time.Second); code != manners.ExitInterrupt {
 		t.Errorf("exit code %d, stderr:\n%s", code, s.stderr.String())
 	}
 }
@@ -321,7 +323,7 @@ func TestATimeLimitBoundsACallThatDoesNotComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := start(t, "--n=10", "--out="+filepath.Join(dir, "x"), "--json="+fifo, "--timelimit=100ms")
-	if code := s.wait(t, 20*time.Second); code != exitIncomplete || !strings.Contains(s.stderr.String(), "time limit of 100ms is over") {
+	if code := s.wait(t, 20*time.Second); code != manners.ExitIncomplete || !strings.Contains(s.stderr.String(), "time limit of 100ms is over") {
 		t.Errorf("exit code %d, stderr:\n%s", code, s.stderr.String())
 	}
 }
@@ -332,7 +334,7 @@ func TestAFIFOWithoutAReaderIsSaidToBeWaitedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := start(t, "--n=10", "--out="+fifo, "--timelimit=2s")
-	if code := s.wait(t, 20*time.Second); code != exitIncomplete || strings.Count(s.stderr.String(), "waiting for somebody to read the FIFO") != 1 {
+	if code := s.wait(t, 20*time.Second); code != manners.ExitIncomplete || strings.Count(s.stderr.String(), "waiting for somebody to read the FIFO") != 1 {
 		t.Errorf("exit code %d, stderr:\n%s", code, s.stderr.String())
 	}
 	if strings.Contains(s.stderr.String(), "\x1b") {
@@ -346,7 +348,7 @@ func TestQuitKeepsTheJobAndDumpsNothing(t *testing.T) {
 	soon(t, func() bool { return staged(t, dir) })
 	_ = s.Process.Signal(syscall.SIGQUIT)
 	code, left := s.wait(t, 5*time.Second), names(t, dir)
-	if said := s.stderr.String(); code != exitQuit || len(left) != 2 || strings.Contains(said, "goroutine") || !strings.Contains(said, "coordinator resume") {
+	if said := s.stderr.String(); code != manners.ExitQuit || len(left) != 2 || strings.Contains(said, "goroutine") || !strings.Contains(said, "coordinator resume") {
 		t.Errorf("exit code %d, left %q, stderr:\n%s", code, left, said)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"gigafizz/cmd/manners"
 	"gigafizz/coordinator"
 )
 
@@ -84,7 +85,7 @@ func TestKillAtAnyTimeIsResumed(t *testing.T) {
 			if r.Resume == nil || written+r.Resume.FoundBytes != r.FileBytes || r.Resume.RevokedBytes != 0 {
 				t.Errorf("kill %d: written %d of %d bytes, resume %+v", i, written, r.FileBytes, r.Resume)
 			}
-		case code == exitRefused && strings.Contains(said, "unfinished job") || strings.Contains(said, "cannot be gone on with"):
+		case code == manners.ExitRefused && strings.Contains(said, "unfinished job") || strings.Contains(said, "cannot be gone on with"):
 			if _, err := os.Lstat(out); err != nil { // killed before there was a job
 				if code := start(t, append(run, "--restart")...).wait(t, time.Minute); code != 0 {
 					t.Fatalf("kill %d: a new run: exit code %d", i, code)
@@ -106,7 +107,7 @@ func killedAfter(t *testing.T, after time.Duration, args ...string) {
 	s := start(t, args...)
 	time.Sleep(after) // any time will do
 	_ = s.Process.Kill()
-	if code := s.wait(t, 10*time.Second); code != 0 && code != exitRefused && code != 128+int(syscall.SIGKILL) {
+	if code := s.wait(t, 10*time.Second); code != 0 && code != manners.ExitRefused && code != 128+int(syscall.SIGKILL) {
 		t.Fatalf("%q: exit code %d, stderr:\n%s", args, code, s.stderr.String())
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
 
+	"gigafizz/cmd/manners"
 	"gigafizz/coordinator"
 	"gigafizz/worker"
 )
@@ -34,13 +35,13 @@ type local struct {
 
 // startLocal starts a worker that writes extents in dir; an empty dir is for targets that are no files.
 func startLocal(dir string, threads int) (*local, error) {
-	cfg := worker.Config{Threads: threads, Version: programVersion()}
+	cfg := worker.Config{Threads: threads, Version: manners.ProgramVersion()}
 	if dir != "" {
 		cfg.Roots = map[string]string{localRoot: dir}
 	}
 	w, err := worker.New(cfg)
 	if err != nil {
-		return nil, openFailure("start the worker in", dir, err)
+		return nil, manners.OpenFailure("start the worker in", dir, err)
 	}
 	listener := bufconn.Listen(localBuffer)
 	conn, err := grpc.NewClient("passthrough:///"+localAddress,
@@ -57,7 +58,7 @@ func startLocal(dir string, threads int) (*local, error) {
 
 // config is a coordinator's configuration with these workers.
 func (l *local) config(observe coordinator.Observer) coordinator.Config {
-	return coordinator.Config{Roster: l, Observe: observe, Program: programVersion()}
+	return coordinator.Config{Roster: l, Observe: observe, Program: manners.ProgramVersion()}
 }
 
 // Members implements coordinator.Roster.

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"gigafizz/cmd/manners"
 	"gigafizz/cmd/quantity"
 	"gigafizz/layout"
 )
@@ -21,7 +22,7 @@ type peekOptions struct {
 }
 
 func (o *peekOptions) flags() *pflag.FlagSet {
-	f := newFlags("Place")
+	f := manners.NewFlags("Place")
 	f.Var(&o.offset, "offset", "first byte, as a `SIZE` from the beginning")
 	f.Var(&o.length, "length", "`SIZE` of the piece (default: to the end)")
 	f.Var(&o.record, "record", "`COUNT` of the one record to print")
@@ -42,10 +43,10 @@ type peeked struct {
 const peekSchema = 1
 
 // newPeekCommand prints any bytes of a file that does not exist.
-func newPeekCommand(c *console) *cobra.Command {
+func newPeekCommand(c *manners.Console) *cobra.Command {
 	o := &peekOptions{}
-	d := command{codes: []int{exitOK, exitRuntime, exitUsage, exitSpace, exitInterrupt, exitQuit, exitReaderGone, exitTerminated}}
-	d.groups = append(d.groups, o.content.flags(), o.flags(), o.reportFlags())
+	d := manners.Command{Codes: []int{manners.ExitOK, manners.ExitRuntime, manners.ExitUsage, manners.ExitSpace, manners.ExitInterrupt, manners.ExitQuit, manners.ExitReaderGone, manners.ExitTerminated}}
+	d.Groups = append(d.Groups, o.content.flags(), o.flags(), o.reportFlags())
 	cmd := &cobra.Command{
 		Use:   "peek --n=COUNT (--offset=SIZE --length=SIZE | --record=COUNT)",
 		Short: "print any bytes, or one record, without a file",
@@ -56,7 +57,7 @@ func newPeekCommand(c *console) *cobra.Command {
   coordinator peek --n=1e9 --offset=4GiB | head -3`,
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c.quiet = o.quiet
+		c.Quiet = o.quiet
 		l, err := checkContent(&o.content, cmd.Flags(), false)
 		if err != nil {
 			return err
@@ -70,34 +71,34 @@ func newPeekCommand(c *console) *cobra.Command {
 		}
 		piece := io.NewSectionReader(l, e.Off, e.Len)
 		if o.json == "" {
-			return copyStream(cmd.Context(), c.stdout, piece)
+			return copyStream(cmd.Context(), c.Stdout, piece)
 		}
 		p := peeked{SchemaVersion: peekSchema, OffsetBytes: e.Off, LengthBytes: e.Len, FileBytes: l.Size()}
 		return o.locate(c, l, p, piece)
 	}
-	return d.add(cmd)
+	return d.Add(cmd)
 }
 
 // place checks the flags of place and gives the extent that they mean.
 func (o *peekOptions) place(flags *pflag.FlagSet, l *layout.Layout) (layout.Extent, error) {
 	size := l.Size()
-	record, piece := stated(flags, "record"), stated(flags, "offset") || stated(flags, "length")
+	record, piece := manners.Stated(flags, "record"), manners.Stated(flags, "offset") || manners.Stated(flags, "length")
 	switch {
 	case record && piece:
-		return layout.Extent{}, usageError("flags", "choose one", "--record does not go with --offset and --length")
+		return layout.Extent{}, manners.UsageError("flags", "choose one", "--record does not go with --offset and --length")
 	case record, flags.Changed("record") && !piece:
 		return recordExtent(l, int64(o.record))
 	case !flags.Changed("offset"):
-		return layout.Extent{}, usageError("flags", "--offset=0 --length=100, or --record=1", "say which bytes with --offset and --length, or which record with --record")
+		return layout.Extent{}, manners.UsageError("flags", "--offset=0 --length=100, or --record=1", "say which bytes with --offset and --length, or which record with --record")
 	case int64(o.offset) > size:
-		return layout.Extent{}, usageError("--offset", fmt.Sprintf("--offset=%d, the last byte", max(size-1, 0)), "%d is behind the end: the file has %d bytes", o.offset, size)
+		return layout.Extent{}, manners.UsageError("--offset", fmt.Sprintf("--offset=%d, the last byte", max(size-1, 0)), "%d is behind the end: the file has %d bytes", o.offset, size)
 	}
 	rest := size - int64(o.offset)
 	switch {
 	case !flags.Changed("length"):
 		o.length = quantity.Size(rest)
 	case int64(o.length) > rest:
-		return layout.Extent{}, usageError("--length", fmt.Sprintf("--length=%d", rest), "%d bytes from offset %d go behind the end: the file has %d bytes", o.length, o.offset, size)
+		return layout.Extent{}, manners.UsageError("--length", fmt.Sprintf("--length=%d", rest), "%d bytes from offset %d go behind the end: the file has %d bytes", o.length, o.offset, size)
 	}
 	return layout.Extent{Off: int64(o.offset), Len: int64(o.length)}, nil
 }
@@ -106,10 +107,10 @@ func (o *peekOptions) place(flags *pflag.FlagSet, l *layout.Layout) (layout.Exte
 func recordExtent(l *layout.Layout, record int64) (layout.Extent, error) {
 	n, ok := l.Records()
 	if !ok {
-		return layout.Extent{}, usageError("--record", "--offset=0 --length=100", "random bytes have no records")
+		return layout.Extent{}, manners.UsageError("--record", "--offset=0 --length=100", "random bytes have no records")
 	}
 	if record < 1 || record > n {
-		return layout.Extent{}, usageError("--record", fmt.Sprintf("--record=%d", max(min(record, n), 1)), "%d is not among the records 1 to %d", record, n)
+		return layout.Extent{}, manners.UsageError("--record", fmt.Sprintf("--record=%d", max(min(record, n), 1)), "%d is not among the records 1 to %d", record, n)
 	}
 	off, err := l.Offset(record)
 	if err != nil {
@@ -125,7 +126,7 @@ func recordExtent(l *layout.Layout, record int64) (layout.Extent, error) {
 }
 
 // locate writes where the piece is, and for a record what it says.
-func (o *peekOptions) locate(c *console, l *layout.Layout, p peeked, piece io.Reader) error {
+func (o *peekOptions) locate(c *manners.Console, l *layout.Layout, p peeked, piece io.Reader) error {
 	if _, ok := l.Records(); ok && p.OffsetBytes < p.FileBytes {
 		record, _, err := l.Locate(p.OffsetBytes)
 		if err != nil {
@@ -140,5 +141,5 @@ func (o *peekOptions) locate(c *console, l *layout.Layout, p peeked, piece io.Re
 		}
 		p.Line = string(line)
 	}
-	return c.deliver(&o.telling, p, "")
+	return o.deliver(c, p, "")
 }

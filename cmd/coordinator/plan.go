@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gigafizz/cmd/manners"
 	"gigafizz/coordinator"
 	"gigafizz/layout"
 )
@@ -41,11 +42,11 @@ type planReport struct {
 const planSchema = 1
 
 // newPlanCommand is run up to the point where something would exist.
-func newPlanCommand(c *console) *cobra.Command {
+func newPlanCommand(c *manners.Console) *cobra.Command {
 	o := &runOptions{}
-	d := command{codes: []int{exitOK, exitRuntime, exitUsage, exitSpace, exitRefused, exitInterrupt, exitQuit, exitTerminated}}
-	d.meanings = map[int]string{exitOK: "run would do this, and it fits"}
-	d.groups = append(d.groups, o.streamFlags(), o.delivery.flags(), o.reportFlags())
+	d := manners.Command{Codes: []int{manners.ExitOK, manners.ExitRuntime, manners.ExitUsage, manners.ExitSpace, manners.ExitRefused, manners.ExitInterrupt, manners.ExitQuit, manners.ExitTerminated}}
+	d.Meanings = map[int]string{manners.ExitOK: "run would do this, and it fits"}
+	d.Groups = append(d.Groups, o.streamFlags(), o.delivery.flags(), o.reportFlags())
 	cmd := &cobra.Command{
 		Use:   "plan --n=COUNT [--out=PATH]",
 		Short: "dry run: what would be written, and whether it fits",
@@ -55,8 +56,8 @@ makes and removes an empty file beside it, to learn what the file system can do.
   coordinator plan --n=1e12 --out=/mnt/big/fizz.txt --json`,
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c.quiet = o.quiet
-		defer limit(c, o.timeLimit).Stop()
+		c.Quiet = o.quiet
+		defer manners.Limit(c, o.timeLimit).Stop()
 		t := target{}
 		if o.out != "" {
 			var err error
@@ -77,7 +78,7 @@ makes and removes an empty file beside it, to learn what the file system can do.
 		j := &job{runOptions: o, console: c, layout: l, target: t}
 		return j.plan(cmd.Context())
 	}
-	return d.add(cmd)
+	return d.Add(cmd)
 }
 
 // plan reports, and ends with exit 4 when the file would not fit.
@@ -96,7 +97,7 @@ func (j *job) plan(ctx context.Context) error {
 	if surveyed != nil && (!ok || full.Kind != coordinator.KindSpace) {
 		return surveyed
 	}
-	return firstOf(j.console.deliver(&j.telling, r, j.planText(r)), surveyed)
+	return firstOf(j.deliver(j.console, r, j.planText(r)), surveyed)
 }
 
 // survey asks the coordinator what a run would do, where there is something to find out.

@@ -1,6 +1,10 @@
 package main
 
-import "testing"
+import (
+	"testing"
+
+	"gigafizz/cmd/manners"
+)
 
 func TestRatesHaveThreeDigitsAndTheUnitInWhichTheyAreOneOrMore(t *testing.T) {
 	for rate, want := range map[float64]string{
@@ -31,13 +35,13 @@ func TestSizesAreWrittenExactly(t *testing.T) {
 
 func TestTimesAreSecondsAlsoWithoutAUnit(t *testing.T) {
 	for text, want := range map[string]string{"5": "5s", "1.5": "1.5s", "90s": "1m30s", "1h30m": "1h30m0s", "-1": "-1s", "0": "0s"} {
-		var d duration
+		var d manners.Duration
 		if err := d.Set(text); err != nil || d.String() != want {
 			t.Errorf("%q: %v, %v; want %s", text, d.String(), err, want)
 		}
 	}
 	for _, text := range []string{"", "s", "ten", "5x", "1e3", "NaN", "inf", "1 s", "99999999999999999999"} {
-		var d duration
+		var d manners.Duration
 		if err := d.Set(text); err == nil {
 			t.Errorf("%q is %v", text, d.String())
 		}

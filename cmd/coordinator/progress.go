@@ -7,6 +7,7 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
+	"gigafizz/cmd/manners"
 	"gigafizz/coordinator"
 )
 
@@ -25,7 +26,7 @@ const plainInterval = 5 * time.Second
 
 // progress shows a run while it goes on.
 type progress struct {
-	console *console
+	console *manners.Console
 	began   time.Time
 
 	mu    sync.Mutex
@@ -38,9 +39,9 @@ type progress struct {
 }
 
 // startProgress begins to show, in the way that the mode and the terminal allow. stop must follow.
-func startProgress(c *console, mode progressMode) *progress {
+func startProgress(c *manners.Console, mode progressMode) *progress {
 	p := &progress{console: c, began: time.Now()}
-	switch choose(mode, isTerminal(c.stderr), c.quiet) {
+	switch choose(mode, manners.IsTerminal(c.Stderr), c.Quiet) {
 	case progressBar:
 		p.startBar()
 	case progressPlain:
@@ -108,7 +109,7 @@ func (p *progress) lines() {
 		case <-p.over:
 			return
 		case <-tick.C:
-			p.console.say("%s", p.status())
+			p.console.Say("%s", p.status())
 		}
 	}
 }
@@ -116,9 +117,9 @@ func (p *progress) lines() {
 // startBar draws a bar at the foot of the terminal; what is said meanwhile scrolls above it. It has no colours, so
 // NO_COLOR is kept without asking.
 func (p *progress) startBar() {
-	p.bars = mpb.New(mpb.WithOutput(p.console.stderr), mpb.WithWidth(40))
+	p.bars = mpb.New(mpb.WithOutput(p.console.Stderr), mpb.WithWidth(40))
 	p.bar = p.bars.AddBar(0, mpb.AppendDecorators(decor.Any(func(s decor.Statistics) string { return " " + p.statusWithin(s.AvailableWidth-1) })))
-	p.console.show(p.bars)
+	p.console.Show(p.bars)
 }
 
 // stop ends the showing, removes the bar, and waits for both.
@@ -126,7 +127,7 @@ func (p *progress) stop() {
 	if p.bar != nil {
 		p.bar.Abort(true)
 		p.bars.Wait()
-		p.console.show(nil)
+		p.console.Show(nil)
 	}
 	if p.over != nil {
 		close(p.over)

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gigafizz/cmd/manners"
 	"gigafizz/coordinator"
 )
 
@@ -34,7 +35,7 @@ func (l *lockedBuffer) String() string {
 func TestB44PlainProgressIsOneLineForEachInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var stderr lockedBuffer
-		p := startProgress(&console{stderr: &stderr}, progressAuto)
+		p := startProgress(&manners.Console{Program: program, Stderr: &stderr}, progressAuto)
 		at := func(body coordinator.Body) { p.observe(coordinator.Event{At: time.Since(p.began), Body: body}) }
 		at(coordinator.JobPlanned{SizeBytes: 1e12})
 		at(coordinator.PhaseBegan{Phase: coordinator.PhaseWrite})
@@ -57,7 +58,7 @@ func TestB44PlainProgressIsOneLineForEachInterval(t *testing.T) {
 func TestB44ShortRunsShowNoProgressOffATerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var stderr lockedBuffer
-		p := startProgress(&console{stderr: &stderr}, progressAuto)
+		p := startProgress(&manners.Console{Program: program, Stderr: &stderr}, progressAuto)
 		time.Sleep(plainInterval - time.Millisecond)
 		p.stop()
 		if stderr.String() != "" {

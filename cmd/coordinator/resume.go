@@ -6,24 +6,25 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gigafizz/cmd/manners"
 	"gigafizz/coordinator"
 )
 
 // newResumeCommand goes on with what a run began.
-func newResumeCommand(c *console) *cobra.Command {
+func newResumeCommand(c *manners.Console) *cobra.Command {
 	o := &runOptions{}
 	id := ""
-	d := command{codes: []int{exitOK, exitRuntime, exitUsage, exitBad, exitSpace, exitIncomplete, exitRefused, exitInterrupt, exitQuit, exitTerminated}}
+	d := manners.Command{Codes: []int{manners.ExitOK, manners.ExitRuntime, manners.ExitUsage, manners.ExitBad, manners.ExitSpace, manners.ExitIncomplete, manners.ExitRefused, manners.ExitInterrupt, manners.ExitQuit, manners.ExitTerminated}}
 	all := o.delivery.flags()
 	o.verify, o.lease = "", 0 // as the job was begun
-	f := newFlags("Resume")
+	f := manners.NewFlags("Resume")
 	f.StringVar(&id, "job", "", "the beginning of the `ID` of the job, where there are several (coordinator jobs lists them)")
 	f.AddFlag(all.Lookup("threads"))
-	f.Var(oneOf(&o.verify, coordinator.VerifySample, coordinator.VerifyFull, coordinator.VerifyNone), "verify", "how `MUCH` to read back, before the journal is trusted and before publishing: sample, full or none (default: as the job was begun)")
+	f.Var(manners.OneOf(&o.verify, coordinator.VerifySample, coordinator.VerifyFull, coordinator.VerifyNone), "verify", "how `MUCH` to read back, before the journal is trusted and before publishing: sample, full or none (default: as the job was begun)")
 	f.BoolVar(&o.overwrite, "overwrite", false, "replace an existing file, at once and only when the new one is complete (default: as the job was begun)")
 	f.AddFlag(all.Lookup("timelimit"))
 	f.DurationVar(&o.lease, "lease", 0, "`TIME` after which a silent worker's extents go to others (default: as the job was begun)")
-	d.groups = append(d.groups, f, o.telling.flags())
+	d.Groups = append(d.Groups, f, o.telling.flags())
 	cmd := &cobra.Command{
 		Use:   "resume PATH",
 		Short: "go on with the unfinished job of an output; needs no other flag",
@@ -38,8 +39,8 @@ There must be a job to go on with, and nobody may have it: the exit code is 6 ot
 		Args: onePath("resume"),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c.quiet = o.quiet
-		over := limit(c, o.timeLimit)
+		c.Quiet = o.quiet
+		over := manners.Limit(c, o.timeLimit)
 		defer over.Stop()
 		j := &job{runOptions: o, console: c, target: target{name: args[0], file: true}, limit: over}
 		lease := o.lease
@@ -57,7 +58,7 @@ There must be a job to go on with, and nobody may have it: the exit code is 6 ot
 			return j.goOn(ctx, id, observe)
 		})
 	}
-	return d.add(cmd)
+	return d.Add(cmd)
 }
 
 // goOn resumes the job with workers in this process.
@@ -80,7 +81,7 @@ func onePath(command string) cobra.PositionalArgs {
 		if len(args) == 1 && args[0] != "" {
 			return nil
 		}
-		return usageError(command, fmt.Sprintf("%s %s fizz.txt", program, command), "name one output: %d words were given", len(args))
+		return manners.UsageError(command, fmt.Sprintf("%s %s fizz.txt", program, command), "name one output: %d words were given", len(args))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gigafizz/cmd/manners"
 	"gigafizz/coordinator"
 	"gigafizz/layout"
 )
@@ -21,16 +22,16 @@ type runOptions struct {
 }
 
 // newRunCommand is the default command: write, prove, publish.
-func newRunCommand(c *console) *cobra.Command {
+func newRunCommand(c *manners.Console) *cobra.Command {
 	o := &runOptions{}
-	d := command{codes: []int{
-		exitOK, exitRuntime, exitUsage, exitBad, exitSpace, exitIncomplete, exitRefused, exitInterrupt, exitQuit, exitReaderGone, exitTerminated,
+	d := manners.Command{Codes: []int{
+		manners.ExitOK, manners.ExitRuntime, manners.ExitUsage, manners.ExitBad, manners.ExitSpace, manners.ExitIncomplete, manners.ExitRefused, manners.ExitInterrupt, manners.ExitQuit, manners.ExitReaderGone, manners.ExitTerminated,
 	}}
-	d.meanings = map[int]string{
-		exitOK:    "complete and durable, or complete as asked",
-		exitSpace: "no space, quota, file size limit, or too large; of the file, or of a report of a complete one, as the message says",
+	d.Meanings = map[int]string{
+		manners.ExitOK:    "complete and durable, or complete as asked",
+		manners.ExitSpace: "no space, quota, file size limit, or too large; of the file, or of a report of a complete one, as the message says",
 	}
-	d.groups = append(d.groups, o.streamFlags(), o.delivery.flags(), o.telling.flags())
+	d.Groups = append(d.Groups, o.streamFlags(), o.delivery.flags(), o.telling.flags())
 	cmd := &cobra.Command{
 		Use:   "run --n=COUNT --out=PATH",
 		Short: "write the file, or the stream (the default command)",
@@ -44,8 +45,8 @@ A run that is interrupted, fails or dies is not lost: coordinator resume PATH go
   coordinator run --n=1e9 --out=memory: --threads=1`,
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c.quiet = o.quiet
-		over := limit(c, o.timeLimit)
+		c.Quiet = o.quiet
+		over := manners.Limit(c, o.timeLimit)
 		defer over.Stop()
 		j, err := o.check(cmd, c)
 		if err != nil {
@@ -54,22 +55,22 @@ A run that is interrupted, fails or dies is not lost: coordinator resume PATH go
 		j.limit = over
 		return j.run(cmd.Context())
 	}
-	return d.add(cmd)
+	return d.Add(cmd)
 }
 
 // job is a checked command line.
 type job struct {
 	*runOptions
-	console *console
+	console *manners.Console
 	layout  *layout.Layout
 	target  target
 	limit   *time.Timer // makes the program leave; stopped when the run is complete
 }
 
 // check checks every flag and every combination. Nothing exists yet when it fails.
-func (o *runOptions) check(cmd *cobra.Command, c *console) (*job, error) {
+func (o *runOptions) check(cmd *cobra.Command, c *manners.Console) (*job, error) {
 	if o.out == "" {
-		return nil, usageError("flags", "--out=fizz.txt, or --out=- for standard output", "--out is missing: where do the bytes go?")
+		return nil, manners.UsageError("flags", "--out=fizz.txt, or --out=- for standard output", "--out is missing: where do the bytes go?")
 	}
 	t, err := resolveTarget(o.out)
 	if err != nil {
@@ -90,11 +91,11 @@ func (o *runOptions) check(cmd *cobra.Command, c *console) (*job, error) {
 
 // refuse ends a run that is over before it began, and tells of it in the report that was asked for; not where the output
 // is, and not in place of what an earlier run told. A command line that cannot be makes nothing, and no report either.
-func (o *runOptions) refuse(err error, c *console) error {
-	report, jsonErr := placeOf(o.json, c)
-	out, outErr := placeOf(o.out, c)
-	if o.json == "" || exitCode(err) == exitUsage || jsonErr != nil || outErr != nil && !errors.Is(outErr, fs.ErrNotExist) ||
-		report.standard && out.standard || report.same(out) {
+func (o *runOptions) refuse(err error, c *manners.Console) error {
+	report, jsonErr := manners.PlaceOf(o.json, c)
+	out, outErr := manners.PlaceOf(o.out, c)
+	if o.json == "" || manners.ExitCode(err) == manners.ExitUsage || jsonErr != nil || outErr != nil && !errors.Is(outErr, fs.ErrNotExist) ||
+		report.Standard && out.Standard || report.Same(out) {
 		return err
 	}
 	results, openErr := openResults(&telling{json: o.json}, c)
@@ -102,12 +103,12 @@ func (o *runOptions) refuse(err error, c *console) error {
 		return err
 	}
 	for _, name := range results.spare() {
-		c.say("%s still tells of an earlier run: this one wrote nothing", name)
+		c.Say("%s still tells of an earlier run: this one wrote nothing", name)
 	}
 	r := coordinator.Report{Output: o.out}
 	complete(&r, err)
 	if told := errors.Join(results.report(r), results.close()); told != nil {
-		c.say("the report could not be written: %v", told)
+		c.Say("the report could not be written: %v", told)
 	}
 	return err
 }
@@ -131,7 +132,7 @@ func (j *job) tell(ctx context.Context, do func(context.Context, coordinator.Obs
 	if results.trace != nil {
 		watchers = append(watchers, results.trace.observe)
 	}
-	if j.target.standard && isTerminal(j.console.stdout) {
+	if j.target.standard && manners.IsTerminal(j.console.Stdout) {
 		j.progress = progressNone // a bar among the bytes helps nobody
 	}
 	progress, began := startProgress(j.console, j.progress), false
@@ -156,7 +157,7 @@ func (j *job) tell(ctx context.Context, do func(context.Context, coordinator.Obs
 	report.Parameters.Endless = j.n.infinite
 	if err != nil && !began {
 		for _, name := range results.spare() {
-			j.console.say("%s still tells of an earlier run: this one wrote nothing", name)
+			j.console.Say("%s still tells of an earlier run: this one wrote nothing", name)
 		}
 	}
 	told := errors.Join(results.report(report), results.close(), j.summarize(report))
@@ -168,7 +169,7 @@ func (j *job) tell(ctx context.Context, do func(context.Context, coordinator.Obs
 
 // explain adds to an end before the end what has become of the file, and takes away what does not help.
 func (j *job) explain(err error, r coordinator.Report) error {
-	if i, ok := errors.AsType[interrupted](err); ok && j.target.file {
+	if i, ok := errors.AsType[manners.Interrupted](err); ok && j.target.file {
 		hint := "the same command again; nothing was published and nothing is left of this run"
 		if r.Resumable {
 			hint = coordinator.ResumeCommand(j.target.name) + " goes on where it stopped"
@@ -185,7 +186,7 @@ func (j *job) explain(err error, r coordinator.Report) error {
 
 // untold says of a report that could not be written that the job itself was completed.
 func untold(r coordinator.Report, err error) error {
-	if err == nil || errors.Is(err, errReaderGone) {
+	if err == nil || errors.Is(err, manners.ErrReaderGone) {
 		return err
 	}
 	state := "complete"
@@ -215,10 +216,10 @@ func (j *job) withWorkers(do func(*local) (coordinator.Report, error)) (coordina
 	closeErr := workers.close()
 	switch {
 	case err != nil || closeErr == nil:
-	case errnoOf(closeErr) != 0:
+	case manners.ErrnoOf(closeErr) != 0:
 		err = lateCloseFailure(j.target.name, closeErr)
 	default:
-		j.console.say("warning: %v", closeErr) // the job is complete, flushed and published; nothing of it depends on this
+		j.console.Say("warning: %v", closeErr) // the job is complete, flushed and published; nothing of it depends on this
 	}
 	return report, err
 }
@@ -227,10 +228,10 @@ func (j *job) withWorkers(do func(*local) (coordinator.Report, error)) (coordina
 // then that bytes never arrived, and the file has its name already.
 func lateCloseFailure(name string, err error) error {
 	f := &coordinator.Failure{
-		Op: "close", Path: name, Errno: errnoName(err), Hint: "coordinator verify tells whether every byte is there",
+		Op: "close", Path: name, Errno: manners.ErrnoName(err), Hint: "coordinator verify tells whether every byte is there",
 		Err: fmt.Errorf("the file is published, but bytes of it may be missing: %w", err),
 	}
-	if isSpace(err) {
+	if manners.IsSpace(err) {
 		f.Kind = coordinator.KindSpace
 	}
 	return f
@@ -262,7 +263,7 @@ func (j *job) job() coordinator.Job {
 
 // complete makes a report that can be written whatever happened: an error is in it, and a list is never null.
 func complete(r *coordinator.Report, err error) {
-	r.ExitCode = exitCode(err)
+	r.ExitCode = manners.ExitCode(err)
 	if err != nil {
 		r.Complete = false
 		if len(r.Errors) == 0 {
@@ -270,7 +271,7 @@ func complete(r *coordinator.Report, err error) {
 		}
 	}
 	if r.SchemaVersion == 0 {
-		r.SchemaVersion, r.Program = coordinator.SchemaVersion, programVersion()
+		r.SchemaVersion, r.Program = coordinator.SchemaVersion, manners.ProgramVersion()
 	}
 	if r.Started == "" {
 		r.Started = time.Now().UTC().Format(time.RFC3339)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"time"
 
+	"gigafizz/cmd/manners"
 	"gigafizz/coordinator"
 	"gigafizz/layout"
 	"gigafizz/worker"
@@ -27,7 +28,7 @@ func (j *job) stream(ctx context.Context, observe coordinator.Observer) (coordin
 		ctx, cancel = context.WithTimeoutCause(ctx, j.timeLimit, errTimeLimit)
 		defer cancel()
 	}
-	began, fold := time.Now(), coordinator.NewFold(programVersion(), time.Now())
+	began, fold := time.Now(), coordinator.NewFold(manners.ProgramVersion(), time.Now())
 	tell := func(body coordinator.Body) {
 		e := coordinator.Event{At: time.Since(began), Body: body}
 		fold.Observe(e)
@@ -72,11 +73,11 @@ const streamSink coordinator.Sink = "stream"
 // pour opens the stream's end and writes the whole layout into it.
 func (j *job) pour(ctx context.Context, progress func(int64)) error {
 	if j.target.standard {
-		out, closeOut := interruptible(j.console.stdout)
+		out, closeOut := interruptible(j.console.Stdout)
 		return errors.Join(worker.Stream(ctx, j.layout, out, int(j.threads), progress), closeOut())
 	}
 	out, err := openDevice(ctx, j.target.name, func() {
-		j.console.say("waiting for somebody to read the FIFO %s", j.target.title())
+		j.console.Say("waiting for somebody to read the FIFO %s", j.target.title())
 	})
 	if err != nil {
 		return err
@@ -105,9 +106,9 @@ func (j *job) streamFailure(ctx context.Context, accepted int64, err error) erro
 		return cause
 	}
 	if p, ok := errors.AsType[*fs.PathError](err); ok && p.Op == "open" {
-		return openFailure("open", name, err)
+		return manners.OpenFailure("open", name, err)
 	}
-	err = writeFailure(name, err)
+	err = manners.WriteFailure(name, err)
 	if f, ok := errors.AsType[*coordinator.Failure](err); ok {
 		f.Extent = rest
 	}
@@ -120,7 +121,7 @@ func copyStream(ctx context.Context, w io.Writer, r io.Reader) error {
 	for ctx.Err() == nil {
 		n, err := io.ReadFull(r, buf)
 		if _, err := w.Write(buf[:n]); err != nil {
-			return writeFailure("standard output", err)
+			return manners.WriteFailure("standard output", err)
 		}
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			return nil

@@ -15,18 +15,18 @@ func (j *job) summarize(r coordinator.Report) error {
 		return nil
 	case !r.Complete:
 		for _, l := range j.reached(r) {
-			j.console.say("%s", l)
+			j.console.Say("%s", l)
 		}
 		return nil
 	}
 	lines := summary(r)
-	if j.target.standard || j.target.sameAs(j.console.stdout) || j.json == "-" {
+	if j.target.standard || j.target.sameAs(j.console.Stdout) || j.json == "-" {
 		for _, l := range lines {
-			j.console.say("%s", l)
+			j.console.Say("%s", l)
 		}
 		return nil
 	}
-	return j.console.print(strings.Join(lines, "\n") + "\n")
+	return j.console.Print(strings.Join(lines, "\n") + "\n")
 }
 
 // reached is how far a run came that was not completed.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"gigafizz/cmd/manners"
 	"gigafizz/coordinator"
 )
 
@@ -64,7 +65,7 @@ func resolveTarget(out string) (target, error) {
 		return t, checkDirectory(out)
 	}
 	if err != nil {
-		return t, openFailure("look at", out, err)
+		return t, manners.OpenFailure("look at", out, err)
 	}
 	return t.classify(info, link)
 }
@@ -105,9 +106,9 @@ func checkDirectory(out string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &coordinator.Failure{Op: "open", Path: out, Hint: makeDirectory(out, dir), Errno: errnoName(err), Err: errors.New("there is no directory " + dir)}
+		return &coordinator.Failure{Op: "open", Path: out, Hint: makeDirectory(out, dir), Errno: manners.ErrnoName(err), Err: errors.New("there is no directory " + dir)}
 	case err != nil:
-		return openFailure("open", out, err)
+		return manners.OpenFailure("open", out, err)
 	case !info.IsDir():
 		return &coordinator.Failure{Op: "open", Path: out, Hint: "name a file in a directory", Err: errors.New(dir + " is not a directory")}
 	}
@@ -121,16 +122,6 @@ func makeDirectory(out, dir string) string {
 		return `--out="$HOME"/` + coordinator.ShellWord(rest) + `, because a shell expands ~ at the beginning of a word only`
 	}
 	return "mkdir -p " + coordinator.ShellWord(dir)
-}
-
-// openFailure is the error of reaching a file.
-func openFailure(op, path string, err error) error {
-	f := &coordinator.Failure{Op: op, Path: path, Err: cause(err), Errno: errnoName(err)}
-	f.Hint = coordinator.HintFor(err)
-	if errors.Is(err, fs.ErrPermission) {
-		f.Hint = "choose a place that you may enter and write in; whose this one is: ls -ld " + coordinator.ShellWord(coordinator.DirectoryOf(path))
-	}
-	return f
 }
 
 // sameAs tells whether the target is the very file that f is.

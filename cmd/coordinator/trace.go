@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 
+	"gigafizz/cmd/manners"
 	"gigafizz/coordinator"
 	"gigafizz/layout"
 )
@@ -42,7 +43,7 @@ func (t *trace) flush() error {
 		t.err = err
 	}
 	if t.err != nil {
-		return writeFailure(t.name, t.err)
+		return manners.WriteFailure(t.name, t.err)
 	}
 	return nil
 }

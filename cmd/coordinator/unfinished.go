@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gigafizz/cmd/manners"
 	"gigafizz/coordinator"
 )
 
@@ -27,10 +28,10 @@ type jobReport struct {
 const jobsSchema = 1
 
 // newJobsCommand lists what could be resumed or discarded.
-func newJobsCommand(c *console) *cobra.Command {
+func newJobsCommand(c *manners.Console) *cobra.Command {
 	o := &telling{}
-	d := command{codes: []int{exitOK, exitRuntime, exitUsage}}
-	d.groups = append(d.groups, o.reportFlags())
+	d := manners.Command{Codes: []int{manners.ExitOK, manners.ExitRuntime, manners.ExitUsage}}
+	d.Groups = append(d.Groups, o.reportFlags())
 	cmd := &cobra.Command{
 		Use:   "jobs [DIR]",
 		Short: "the unfinished jobs in a directory",
@@ -40,13 +41,13 @@ how much of them is durable, what they write, and whether they can be resumed. I
   coordinator jobs /mnt/big --json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usageError("jobs", program+" jobs /mnt/big", "name one directory: %d words were given", len(args))
+				return manners.UsageError("jobs", program+" jobs /mnt/big", "name one directory: %d words were given", len(args))
 			}
 			return nil
 		},
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c.quiet = o.quiet
+		c.Quiet = o.quiet
 		dir := "."
 		if len(args) == 1 {
 			dir = args[0]
@@ -64,11 +65,11 @@ how much of them is durable, what they write, and whether they can be resumed. I
 			text.WriteString(jobText(u, now))
 		}
 		if len(found) == 0 {
-			c.say("no unfinished job in %s", dir)
+			c.Say("no unfinished job in %s", dir)
 		}
-		return c.deliver(o, r, text.String())
+		return o.deliver(c, r, text.String())
 	}
-	return d.add(cmd)
+	return d.Add(cmd)
 }
 
 // jobText is one job in a line: what a person asks first comes first.
@@ -97,13 +98,13 @@ type discardReport struct {
 const discardSchema = 1
 
 // newDiscardCommand removes a job that nobody holds.
-func newDiscardCommand(c *console) *cobra.Command {
+func newDiscardCommand(c *manners.Console) *cobra.Command {
 	o := &telling{}
 	id := ""
-	d := command{codes: []int{exitOK, exitRuntime, exitUsage, exitRefused}}
-	f := newFlags("Discard")
+	d := manners.Command{Codes: []int{manners.ExitOK, manners.ExitRuntime, manners.ExitUsage, manners.ExitRefused}}
+	f := manners.NewFlags("Discard")
 	f.StringVar(&id, "job", "", "the beginning of the `ID` of the job, where there are several (coordinator jobs lists them)")
-	d.groups = append(d.groups, f, o.reportFlags())
+	d.Groups = append(d.Groups, f, o.reportFlags())
 	cmd := &cobra.Command{
 		Use:   "discard PATH",
 		Short: "remove an unfinished job that nobody holds",
@@ -113,13 +114,13 @@ and the output itself is not touched.`,
 		Args:    onePath("discard"),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c.quiet = o.quiet
+		c.Quiet = o.quiet
 		removed, err := coordinator.Discard(cmd.Context(), args[0], id)
 		if err != nil {
 			return err
 		}
 		text := fmt.Sprintf("removed the unfinished job %s of %s (%s bytes were durable)\n", removed.Job, args[0], digits(removed.DurableBytes))
-		return c.deliver(o, discardReport{SchemaVersion: discardSchema, Removed: removed}, text)
+		return o.deliver(c, discardReport{SchemaVersion: discardSchema, Removed: removed}, text)
 	}
-	return d.add(cmd)
+	return d.Add(cmd)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"gigafizz/cmd/manners"
 	"gigafizz/cmd/quantity"
 	"gigafizz/coordinator"
 	"gigafizz/layout"
@@ -36,7 +37,7 @@ const (
 )
 
 func (o *verifyOptions) flags() *pflag.FlagSet {
-	f := newFlags("Reading")
+	f := manners.NewFlags("Reading")
 	o.list, o.lease = listDefault, 10*time.Second
 	f.Var(&o.offset, "offset", "first byte to look at, as a `SIZE` from the beginning")
 	f.Var(&o.length, "length", "`SIZE` of what is looked at (default: to the end)")
@@ -48,15 +49,15 @@ func (o *verifyOptions) flags() *pflag.FlagSet {
 }
 
 // newVerifyCommand reads a file and says which bytes are wrong, and what kind of wrong.
-func newVerifyCommand(c *console) *cobra.Command {
+func newVerifyCommand(c *manners.Console) *cobra.Command {
 	o := &verifyOptions{}
-	d := command{codes: []int{exitOK, exitRuntime, exitUsage, exitBad, exitRefused, exitInterrupt, exitQuit, exitReaderGone, exitTerminated}}
-	d.meanings = map[int]string{
-		exitOK:      "every byte of the range is right, and the size too",
-		exitRuntime: "error at run time: the file could not be read",
-		exitRefused: "refused: it is no regular file",
+	d := manners.Command{Codes: []int{manners.ExitOK, manners.ExitRuntime, manners.ExitUsage, manners.ExitBad, manners.ExitRefused, manners.ExitInterrupt, manners.ExitQuit, manners.ExitReaderGone, manners.ExitTerminated}}
+	d.Meanings = map[int]string{
+		manners.ExitOK:      "every byte of the range is right, and the size too",
+		manners.ExitRuntime: "error at run time: the file could not be read",
+		manners.ExitRefused: "refused: it is no regular file",
 	}
-	d.groups = append(d.groups, o.content.flags(), o.flags(), o.telling.flags())
+	d.Groups = append(d.Groups, o.content.flags(), o.flags(), o.telling.flags())
 	cmd := &cobra.Command{
 		Use:   "verify FILE [--n=COUNT]",
 		Short: "which bytes of a file are wrong, and what kind of wrong",
@@ -70,7 +71,7 @@ was cut at the end of a line cannot be told from one of a smaller n.`,
 		Args: oneFile,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c.quiet = o.quiet
+		c.Quiet = o.quiet
 		job, err := o.check(cmd.Flags(), args[0], c)
 		if err != nil {
 			return err
@@ -78,7 +79,7 @@ was cut at the end of a line cannot be told from one of a smaller n.`,
 		j := &verifying{verifyOptions: o, console: c, job: job}
 		return j.run(cmd.Context())
 	}
-	return d.add(cmd)
+	return d.Add(cmd)
 }
 
 // oneFile wants the name of one file.
@@ -86,16 +87,16 @@ func oneFile(cmd *cobra.Command, args []string) error {
 	hint := cmd.CommandPath() + " fizz.txt --n=1e9"
 	switch len(args) {
 	case 0:
-		return usageError("command line", hint, "the file is missing: which one is to be verified?")
+		return manners.UsageError("command line", hint, "the file is missing: which one is to be verified?")
 	case 1:
 		return nil
 	default:
-		return usageError("command line", hint, "one file at a time, not %d: %q", len(args), args)
+		return manners.UsageError("command line", hint, "one file at a time, not %d: %q", len(args), args)
 	}
 }
 
 // check checks the flags and makes the job of them.
-func (o *verifyOptions) check(flags *pflag.FlagSet, file string, c *console) (coordinator.VerifyJob, error) {
+func (o *verifyOptions) check(flags *pflag.FlagSet, file string, c *manners.Console) (coordinator.VerifyJob, error) {
 	job := coordinator.VerifyJob{
 		Path: file, Root: localRoot, Offset: int64(o.offset), Length: int64(o.length), ReadPath: coordinator.ReadUncached,
 		ListMax: int(min(o.list, listMax)), Lease: o.lease,
@@ -105,9 +106,9 @@ func (o *verifyOptions) check(flags *pflag.FlagSet, file string, c *console) (co
 	}
 	switch {
 	case flags.Changed("length") && o.length == 0:
-		return job, usageError("--length", "leave it out to go on to the end", "at least one byte is needed")
+		return job, manners.UsageError("--length", "leave it out to go on to the end", "at least one byte is needed")
 	case o.list > listMax:
-		return job, usageError("--list", fmt.Sprintf("--list=%d", listMax), "%d is over the limit of %d", o.list, listMax)
+		return job, manners.UsageError("--list", fmt.Sprintf("--list=%d", listMax), "%d is over the limit of %d", o.list, listMax)
 	}
 	if err := checkDelivery(&delivery{threads: o.threads, lease: o.lease}, flags, target{}); err != nil {
 		return job, err
@@ -125,7 +126,7 @@ func (o *verifyOptions) check(flags *pflag.FlagSet, file string, c *console) (co
 
 // spec is the content, and what of it the file's size has to tell.
 func (o *verifyOptions) spec(flags *pflag.FlagSet) (layout.Spec, coordinator.Inference, error) {
-	given, stated := flags.Changed, func(name string) bool { return stated(flags, name) }
+	given, stated := flags.Changed, func(name string) bool { return manners.Stated(flags, name) }
 	switch {
 	case o.layout.kind == layout.KindRules && !given("n") && !stated("size"):
 		return layout.Spec{Kind: layout.KindRules, Rules: o.rules}, coordinator.InferN, nil
@@ -142,7 +143,7 @@ func (o *verifyOptions) spec(flags *pflag.FlagSet) (layout.Spec, coordinator.Inf
 // verifying is a checked command line of verify.
 type verifying struct {
 	*verifyOptions
-	console *console
+	console *manners.Console
 	job     coordinator.VerifyJob
 }
 
@@ -176,7 +177,7 @@ func (j *verifying) verify(ctx context.Context, observe coordinator.Observer) (c
 	}
 	report, err := coordinator.VerifyFile(ctx, workers.config(observe), j.job)
 	if closeErr := workers.close(); err == nil && closeErr != nil {
-		j.console.say("warning: %v", closeErr)
+		j.console.Say("warning: %v", closeErr)
 	}
 	return report, err
 }
@@ -197,10 +198,10 @@ func (j *verifying) echo(e coordinator.Event) {
 			from = " (size inferred)"
 		case coordinator.InferNothing:
 		}
-		j.console.say("verify %s as %s%s", b.File, contents(l), from)
-		j.console.say("bytes %d to %d, read %s, %s", b.Range.Off, b.Range.End(), b.ReadPath, plural(int64(b.Threads), "thread"))
+		j.console.Say("verify %s as %s%s", b.File, contents(l), from)
+		j.console.Say("bytes %d to %d, read %s, %s", b.Range.Off, b.Range.End(), b.ReadPath, plural(int64(b.Threads), "thread"))
 	case coordinator.Warning:
-		j.console.say("warning: %s", b.Text)
+		j.console.Say("warning: %s", b.Text)
 	}
 }
 
@@ -212,9 +213,9 @@ func (j *verifying) summarize(r coordinator.VerifyReport) error {
 	lines := verifySummary(r)
 	if j.json == "-" {
 		for _, l := range lines {
-			j.console.say("%s", l)
+			j.console.Say("%s", l)
 		}
 		return nil
 	}
-	return j.console.print(strings.Join(lines, "\n") + "\n")
+	return j.console.Print(strings.Join(lines, "\n") + "\n")
 }

@@ -3,10 +3,10 @@ package main
 import (
 	"fmt"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
+	"gigafizz/cmd/manners"
 	"gigafizz/coordinator"
 	"gigafizz/layout"
 )
@@ -25,7 +25,7 @@ type versions struct {
 const versionSchema = 1
 
 // newVersionCommand prints the versions.
-func newVersionCommand(c *console) *cobra.Command {
+func newVersionCommand(c *manners.Console) *cobra.Command {
 	o := &telling{}
 	cmd := &cobra.Command{
 		Use:     "version",
@@ -33,23 +33,14 @@ func newVersionCommand(c *console) *cobra.Command {
 		Example: "  coordinator version --json",
 		RunE: func(*cobra.Command, []string) error {
 			v := versions{
-				SchemaVersion: versionSchema, ProgramVersion: programVersion(), ProtocolVersion: coordinator.ProtocolVersion, GeneratorVersion: layout.GeneratorVersion,
+				SchemaVersion: versionSchema, ProgramVersion: manners.ProgramVersion(), ProtocolVersion: coordinator.ProtocolVersion, GeneratorVersion: layout.GeneratorVersion,
 				GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 			}
-			return c.deliver(o, v, fmt.Sprintf("%s %s\nprotocol %d\ngenerator %d\n%s %s\n",
+			return o.deliver(c, v, fmt.Sprintf("%s %s\nprotocol %d\ngenerator %d\n%s %s\n",
 				program, v.ProgramVersion, v.ProtocolVersion, v.GeneratorVersion, v.GoVersion, v.Platform))
 		},
 	}
-	d := command{codes: []int{exitOK, exitRuntime, exitUsage}}
-	d.groups = append(d.groups, o.reportFlags())
-	return d.add(cmd)
-}
-
-// programVersion is what the build says of itself: a tag, or the commit and whether it was changed.
-func programVersion() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "unknown"
-	}
-	return info.Main.Version
+	d := manners.Command{Codes: []int{manners.ExitOK, manners.ExitRuntime, manners.ExitUsage}}
+	d.Groups = append(d.Groups, o.reportFlags())
+	return d.Add(cmd)
 }

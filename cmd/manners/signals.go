@@ -1,4 +1,4 @@
-package main
+package manners
 
 import (
 	"context"
@@ -12,25 +12,25 @@ import (
 const (
 	// leaveAfter bounds the clean end after the first signal; a person who pressed Ctrl-C waits no longer than this.
 	leaveAfter = 4500 * time.Millisecond
-	// tellAfter is how long an end may take before it is said that the signal was heard.
-	tellAfter = 300 * time.Millisecond
+	// TellAfter is how long an end may take before it is said that the signal was heard.
+	TellAfter = 300 * time.Millisecond
 )
 
-// interrupted is the cause of a context that a signal cancelled.
-type interrupted struct{ signal os.Signal }
+// Interrupted is the cause of a context that a signal cancelled.
+type Interrupted struct{ signal os.Signal }
 
 // Error implements error.
-func (i interrupted) Error() string { return "interrupted by a signal (" + i.signal.String() + ")" }
+func (i Interrupted) Error() string { return "interrupted by a signal (" + i.signal.String() + ")" }
 
 // code is 130 for Ctrl-C, 131 for Ctrl-\ and 143 for every other request to end.
-func (i interrupted) code() int {
+func (i Interrupted) code() int {
 	switch {
 	case i.signal == os.Interrupt:
-		return exitInterrupt
+		return ExitInterrupt
 	case isQuit(i.signal):
-		return exitQuit
+		return ExitQuit
 	}
-	return exitTerminated
+	return ExitTerminated
 }
 
 // listener is who is told of signals.
@@ -43,7 +43,7 @@ type listener struct {
 // watchSignals returns a context that the first signal cancels, with an interrupted as its cause. An end that takes a
 // moment is told of. The second signal, or too much time after the first, makes c leave. stop ends the watch and waits for
 // it. Signals stay caught after it: one that comes while the program leaves must not turn a complete run into a killed one.
-func watchSignals(ctx context.Context, c *console) (watched context.Context, stop func()) {
+func watchSignals(ctx context.Context, c *Console) (watched context.Context, stop func()) {
 	watched, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 2)
 	if ends := endSignals(); len(ends) > 0 { // Notify without a list would mean every signal
@@ -52,7 +52,7 @@ func watchSignals(ctx context.Context, c *console) (watched context.Context, sto
 	over, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		watch(signals, over, listener{cancel: cancel, tell: func(text string) { c.say("%s", text) }, leave: c.leave})
+		watch(signals, over, listener{cancel: cancel, tell: func(text string) { c.Say("%s", text) }, leave: c.leave})
 	}()
 	return watched, func() {
 		close(over)
@@ -61,27 +61,27 @@ func watchSignals(ctx context.Context, c *console) (watched context.Context, sto
 	}
 }
 
-// limit makes c leave some time after a time limit is over: by then a run has ended by itself, unless it hangs in storage
+// Limit makes c leave some time after a time limit is over: by then a run has ended by itself, unless it hangs in storage
 // that does not answer, where no thread hears of limits. No limit is 0. The timer must be stopped.
-func limit(c *console, after time.Duration) *time.Timer {
+func Limit(c *Console, after time.Duration) *time.Timer {
 	if after <= 0 {
 		return time.NewTimer(0)
 	}
 	return time.AfterFunc(min(after, math.MaxInt64-leaveAfter)+leaveAfter, func() {
-		c.leave(exitIncomplete, fmt.Sprintf("the time limit of %v is over, and the storage has not answered for %v: leaving", after, leaveAfter))
+		c.leave(ExitIncomplete, fmt.Sprintf("the time limit of %v is over, and the storage has not answered for %v: leaving", after, leaveAfter))
 	})
 }
 
 // watch is the life of a run as signals see it: nothing yet, ending, leaving.
 func watch(signals <-chan os.Signal, over <-chan struct{}, l listener) {
-	var first interrupted
+	var first Interrupted
 	select {
 	case <-over:
 		return
 	case first.signal = <-signals:
 		l.cancel(first)
 	}
-	patience, notice := time.NewTimer(leaveAfter), time.NewTimer(tellAfter)
+	patience, notice := time.NewTimer(leaveAfter), time.NewTimer(TellAfter)
 	defer patience.Stop()
 	defer notice.Stop()
 	for {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package manners
 
 import (
 	"os"
@@ -30,5 +30,5 @@ func isQuit(s os.Signal) bool { return s == unix.SIGQUIT }
 // runtime drops SIGXFSZ by itself today; here the program says that it depends on it.
 func ignoreSignals() { signal.Ignore(unix.SIGPIPE, unix.SIGXFSZ) }
 
-// errnoName is the symbol of a system error, such as "ENOSPC"; empty if it is none.
-func errnoName(err error) string { return unix.ErrnoName(errnoOf(err)) }
+// ErrnoName is the symbol of a system error, such as "ENOSPC"; empty if it is none.
+func ErrnoName(err error) string { return unix.ErrnoName(ErrnoOf(err)) }

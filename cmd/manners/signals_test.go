@@ -1,4 +1,4 @@
-package main
+package manners
 
 import (
 	"context"
@@ -43,7 +43,7 @@ func listened(script func(signals chan<- os.Signal)) (left []leaving, said []str
 }
 
 func TestSignalIsSaidToBeHeardWhenTheEndTakesAMoment(t *testing.T) {
-	for after, want := range map[time.Duration]int{tellAfter - time.Millisecond: 0, tellAfter: 1, leaveAfter - time.Millisecond: 1} {
+	for after, want := range map[time.Duration]int{TellAfter - time.Millisecond: 0, TellAfter: 1, leaveAfter - time.Millisecond: 1} {
 		synctest.Test(t, func(t *testing.T) {
 			_, said, _ := listened(func(s chan<- os.Signal) {
 				s <- os.Interrupt
@@ -63,7 +63,7 @@ func TestFirstSignalCancelsWithItsExitCode(t *testing.T) {
 	}{{os.Interrupt, 130}, {syscall.SIGTERM, 143}, {syscall.SIGHUP, 143}, {syscall.SIGQUIT, 131}} {
 		synctest.Test(t, func(t *testing.T) {
 			left, cause := watched(func(s chan<- os.Signal) { s <- tt.signal })
-			if got := exitCode(cause); got != tt.want || len(left) != 0 {
+			if got := ExitCode(cause); got != tt.want || len(left) != 0 {
 				t.Errorf("%v: exit code %d, left %v; want %d and nobody leaving", tt.signal, got, left, tt.want)
 			}
 		})

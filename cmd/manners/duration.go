@@ -1,15 +1,15 @@
-package main
+package manners
 
 import (
 	"fmt"
 	"time"
 )
 
-// duration is a length of time as a flag's value (pflag.Value): seconds, or a number with a unit.
-type duration time.Duration
+// Duration is a length of time as a flag's value (pflag.Value): seconds, or a number with a unit.
+type Duration time.Duration
 
 // Set implements pflag.Value.
-func (d *duration) Set(text string) error {
+func (d *Duration) Set(text string) error {
 	full := text
 	if n := len(text); n > 0 && text[n-1] >= '0' && text[n-1] <= '9' {
 		full += "s"
@@ -18,12 +18,12 @@ func (d *duration) Set(text string) error {
 	if err != nil {
 		return fmt.Errorf("%q is not a time: write seconds, or a number with a unit, such as 90, 1.5, 90s, 5m or 1h30m", text)
 	}
-	*d = duration(v)
+	*d = Duration(v)
 	return nil
 }
 
 // String implements pflag.Value.
-func (d *duration) String() string { return time.Duration(*d).String() }
+func (d *Duration) String() string { return time.Duration(*d).String() }
 
 // Type implements pflag.Value.
-func (d *duration) Type() string { return "TIME" }
+func (d *Duration) Type() string { return "TIME" }

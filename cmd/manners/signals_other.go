@@ -1,6 +1,6 @@
 //go:build !unix
 
-package main
+package manners
 
 import "os"
 
@@ -13,5 +13,5 @@ func isQuit(os.Signal) bool { return false }
 // ignoreSignals does nothing where a broken pipe or a full file never is a signal.
 func ignoreSignals() {}
 
-// errnoName is empty: this system's errors have no symbols.
-func errnoName(error) string { return "" }
+// ErrnoName is empty: this system's errors have no symbols.
+func ErrnoName(error) string { return "" }

@@ -1,13 +1,14 @@
-package main
+package manners
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
 
 // newCompletionCommand prints the script that teaches a shell our words.
-func newCompletionCommand(c *console) *cobra.Command {
+func newCompletionCommand(c *Console) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "pwsh"}
 	cmd := &cobra.Command{
 		Use:   "completion bash|zsh|fish|pwsh",
@@ -15,17 +16,17 @@ func newCompletionCommand(c *console) *cobra.Command {
 		Long: `completion prints a script that teaches a shell the commands, flags and words of this program.
 That for bash needs the package bash-completion, and the shell to have loaded it.`,
 		ValidArgs: shells,
-		Example: `  source <(coordinator completion bash)
-  coordinator completion zsh > "${fpath[1]}/_coordinator"
-  coordinator completion fish | source
-  coordinator completion pwsh | Out-String | Invoke-Expression`,
+		Example: strings.ReplaceAll(`  source <(PROGRAM completion bash)
+  PROGRAM completion zsh > "${fpath[1]}/_PROGRAM"
+  PROGRAM completion fish | source
+  PROGRAM completion pwsh | Out-String | Invoke-Expression`, "PROGRAM", c.Program),
 		Args: func(_ *cobra.Command, args []string) error {
-			hint := program + " completion bash"
+			hint := c.Program + " completion bash"
 			if len(args) != 1 {
-				return usageError("completion", hint, "name one shell of %s", quoted(shells))
+				return UsageError("completion", hint, "name one shell of %s", quoted(shells))
 			}
 			if !slices.Contains(shells, args[0]) {
-				return usageError("completion", hint, "%q is not one of %s%s", args[0], quoted(shells), didYouMean(args[0], shells))
+				return UsageError("completion", hint, "%q is not one of %s%s", args[0], quoted(shells), didYouMean(args[0], shells))
 			}
 			return nil
 		},
@@ -34,19 +35,19 @@ That for bash needs the package bash-completion, and the shell to have loaded it
 			var err error
 			switch args[0] {
 			case "bash":
-				err = root.GenBashCompletionV2(c.stdout, true)
+				err = root.GenBashCompletionV2(c.Stdout, true)
 			case "zsh":
-				err = root.GenZshCompletion(c.stdout)
+				err = root.GenZshCompletion(c.Stdout)
 			case "fish":
-				err = root.GenFishCompletion(c.stdout, true)
+				err = root.GenFishCompletion(c.Stdout, true)
 			case "pwsh":
-				err = root.GenPowerShellCompletionWithDesc(c.stdout)
+				err = root.GenPowerShellCompletionWithDesc(c.Stdout)
 			}
 			if err != nil {
-				return writeFailure("standard output", err)
+				return WriteFailure("standard output", err)
 			}
 			return nil
 		},
 	}
-	return command{codes: []int{exitOK, exitRuntime, exitUsage}}.add(cmd)
+	return Command{Codes: []int{ExitOK, ExitRuntime, ExitUsage}}.Add(cmd)
 }

@@ -1,4 +1,4 @@
-package main
+package manners
 
 import (
 	"errors"
@@ -12,48 +12,48 @@ import (
 // linksMax bounds the links that a name is followed through, as the kernel does (path_resolution(7)).
 const linksMax = 40
 
-// place is where a path leads, behind every link: what stands there, or else the directory and the name that something
+// Place is where a path leads, behind every link: what stands there, or else the directory and the name that something
 // new would get. Two spellings, a link, a hard link and an alias of a directory lead to the same place.
-type place struct {
+type Place struct {
 	path     string      // its last element is no link
 	info     fs.FileInfo // nil where nothing stands
 	dir      fs.FileInfo // of the directory, where nothing stands
-	standard bool        // the path is - or leads to what standard output is
+	Standard bool        // the path is - or leads to what standard output is
 }
 
-// placeOf follows a path. The zero place of an empty path is like no other.
-func placeOf(path string, c *console) (place, error) {
+// PlaceOf follows a path. The zero place of an empty path is like no other.
+func PlaceOf(path string, c *Console) (Place, error) {
 	if path == "" {
-		return place{}, nil
+		return Place{}, nil
 	}
 	standard := c.standard()
 	if path == "-" {
-		return place{path: path, info: standard, standard: true}, nil
+		return Place{path: path, info: standard, Standard: true}, nil
 	}
 	for range linksMax {
 		info, err := os.Stat(path)
 		if err == nil {
 			named := standard != nil && os.SameFile(info, standard) && path != os.DevNull
-			return place{path: path, info: info, standard: named}, nil
+			return Place{path: path, info: info, Standard: named}, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
-			return place{}, err
+			return Place{}, err
 		}
 		dir, _ := filepath.Split(path) // not Dir, which takes .. by the letter, and links are no letters
 		to, err := os.Readlink(path)
 		if err != nil { // nothing stands there, not even a link
 			info, err := os.Stat(dir + ".")
-			return place{path: path, dir: info}, err
+			return Place{path: path, dir: info}, err
 		}
 		if path = to; !filepath.IsAbs(to) {
 			path = dir + to
 		}
 	}
-	return place{}, errors.New("too many links")
+	return Place{}, errors.New("too many links")
 }
 
-// same tells whether two paths lead to one place.
-func (p place) same(q place) bool {
+// Same tells whether two paths lead to one place.
+func (p Place) Same(q Place) bool {
 	if p.dir == nil || q.dir == nil {
 		return sameFile(p.info, q.info)
 	}
@@ -78,8 +78,8 @@ func sameName(a, b string) bool {
 }
 
 // standard is what standard output is, or nil where that cannot be known.
-func (c *console) standard() fs.FileInfo {
-	file, ok := c.stdout.(*os.File)
+func (c *Console) standard() fs.FileInfo {
+	file, ok := c.Stdout.(*os.File)
 	if !ok {
 		return nil
 	}

@@ -1,0 +1,187 @@
+package manners
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"gigafizz/cmd/quantity"
+	"gigafizz/coordinator"
+)
+
+// Command is what the help tells of a command beside what cobra knows.
+type Command struct {
+	Groups   []*pflag.FlagSet // their names are headings
+	Codes    []int            // the exit codes that it can end with
+	Meanings map[int]string   // of codes that mean something else here than elsewhere
+}
+
+// Add gives the command its flags and its help.
+func (d Command) Add(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().SortFlags = false
+	for _, g := range d.Groups {
+		cmd.Flags().AddFlagSet(g)
+		g.VisitAll(func(f *pflag.Flag) {
+			describeFlag(f, g.Name())
+			completeFlag(cmd, f)
+		})
+	}
+	if cmd.Args == nil {
+		cmd.Args = noWords
+	}
+	cmd.DisableFlagsInUseLine = true
+	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		_, _ = fmt.Fprint(cmd.OutOrStdout(), d.help(cmd)) // help into a closed pipe is no failure
+	})
+	return cmd
+}
+
+// What a flag carries beside what pflag knows.
+const (
+	aboutHeading     = "gigafizz-heading"     // where the help has it
+	aboutPlaceholder = "gigafizz-placeholder" // what stands for its value there
+)
+
+// describeFlag takes the backquotes out of a flag's usage, which shell completion shows as they are.
+func describeFlag(f *pflag.Flag, heading string) {
+	placeholder, usage := pflag.UnquoteUsage(f)
+	f.Usage = usage
+	f.Annotations = map[string][]string{aboutHeading: {heading}, aboutPlaceholder: {placeholder}}
+}
+
+// about is what a flag carries under a name, or nothing.
+func about(f *pflag.Flag, name string) string { return strings.Join(f.Annotations[name], "") }
+
+// completeFlag teaches shell completion the words that a flag takes.
+func completeFlag(cmd *cobra.Command, f *pflag.Flag) {
+	c, ok := f.Value.(interface{ Choices() []string })
+	if !ok {
+		return
+	}
+	if err := cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(c.Choices(), cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // the flag was added a moment ago
+	}
+}
+
+// help is the whole text of --help.
+func (d Command) help(cmd *cobra.Command) string {
+	var b strings.Builder
+	text := cmd.Long
+	if text == "" {
+		text = cmd.Short
+	}
+	fmt.Fprintf(&b, "%s\n\nUsage:\n  %s\n", text, cmd.UseLine())
+	if cmd.Example != "" {
+		fmt.Fprintf(&b, "\nExamples:\n%s\n", cmd.Example)
+	}
+	if cmd.HasAvailableSubCommands() {
+		b.WriteString("\nCommands:\n")
+		for _, sub := range cmd.Commands() {
+			if sub.IsAvailableCommand() || sub.Name() == "help" {
+				fmt.Fprintf(&b, "  %-11s %s\n", sub.Name(), sub.Short)
+			}
+		}
+	}
+	for _, g := range d.Groups {
+		fmt.Fprintf(&b, "\n%s:\n", g.Name())
+		g.VisitAll(func(f *pflag.Flag) { b.WriteString(flagLine(f)) })
+	}
+	if len(d.Codes) > 0 {
+		b.WriteString("\nExit status:\n")
+		for _, code := range d.Codes {
+			fmt.Fprintf(&b, "  %3d  %s\n", code, cmp.Or(d.Meanings[code], exitMeaning(code)))
+		}
+	}
+	return b.String()
+}
+
+// flagLine is one flag's line in the help.
+func flagLine(f *pflag.Flag) string {
+	placeholder, usage := about(f, aboutPlaceholder), f.Usage
+	name := "    --" + f.Name
+	if f.Shorthand != "" {
+		name = "-" + f.Shorthand + ", --" + f.Name
+	}
+	switch {
+	case f.Value.Type() == "bool":
+	case f.NoOptDefVal != "":
+		name += "[=" + placeholder + "]"
+	default:
+		name += "=" + placeholder
+	}
+	switch f.DefValue {
+	case "", "0", "0s", "false":
+	default:
+		usage += " (default " + strings.TrimSuffix(f.DefValue, "m0s") + ")"
+	}
+	return fmt.Sprintf("  %-20s %s\n", name, usage)
+}
+
+// flagError names the flag, the value and the accepted form, and the nearest flag for one that does not exist.
+func flagError(cmd *cobra.Command, err error) error {
+	hint := cmd.CommandPath() + " --help"
+	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		return valueError(cmd, e.GetFlag(), "--"+e.GetFlag().Name, e.Unwrap())
+	}
+	if e, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+		return UsageError("flags", hint, "%w%s", err, didYouMean("--"+e.GetSpecifiedName(), names))
+	}
+	return UsageError("flags", hint, "%w", err)
+}
+
+// valueError is a value that a flag does not take, under the name by which it was given. A number of records or bytes
+// that is too large is a matter of space.
+func valueError(cmd *cobra.Command, f *pflag.Flag, name string, err error) error {
+	failure := UsageError(name, cmd.CommandPath()+" --help", "%w", err)
+	if heading := about(f, aboutHeading); heading != "" {
+		failure.Hint += ", under " + heading
+	}
+	if _, large := errors.AsType[*quantity.LimitError](err); large && (f.Name == "n" || f.Name == "size") {
+		failure.Kind = coordinator.KindSpace
+	}
+	return failure
+}
+
+// noWords refuses words that are not a command.
+func noWords(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := cmd.CommandPath() + " --help"
+	if cmd.Flags().Lookup("out") != nil && !cmd.Flags().Changed("out") && strings.ContainsAny(args[0], "./") {
+		hint = fmt.Sprintf("--out=%s", args[0])
+	}
+	if f := cmd.Flags().Lookup("json"); f != nil && f.Changed && f.Value.String() == f.NoOptDefVal {
+		hint = "--json=" + args[0]
+	}
+	var names []string
+	for _, sub := range cmd.Root().Commands() {
+		names = append(names, sub.Name())
+	}
+	if slices.Contains(names, args[0]) {
+		return UsageError("command line", hint, "%q is a command: it comes first, and alone", args[0])
+	}
+	return UsageError("command line", hint, "unknown word %q%s", args[0], didYouMean(args[0], names))
+}
+
+// newHelpCommand is help, which refuses what it does not know instead of ending well.
+func newHelpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [command]",
+		Short: "what a command does, its flags and exit codes",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return noWords(cmd.Root(), rest)
+			}
+			return about.Help()
+		},
+	}
+}
