@@ -51,11 +51,10 @@ func (o *output) beyondLimit() *Failure {
 	}
 }
 
-// allocate gives the staging file its size and its space, durably. The size comes first: a file system whose files
 // size gives the staging file its size. A file system whose files cannot be so large says so at once and for nothing
 // (hpc/mpifileutils#306), and before a leftover is discarded for it.
 func (o *output) size() error {
-	if err := o.refuseSuperseded(); err != nil {
+	if err := o.refuseTaken(); err != nil {
 		return err
 	}
 	if err := o.staging.Truncate(o.request.sizeBytes); err != nil {
@@ -99,7 +98,7 @@ func (o *output) giveSpaceBack(cause error) error {
 	if f, ok := errors.AsType[*Failure](cause); !ok || f.Kind != KindSpace {
 		return nil
 	}
-	if err := o.refuseSuperseded(); err != nil {
+	if err := o.refuseTaken(); err != nil {
 		return err
 	}
 	if err := o.staging.Truncate(0); err != nil {

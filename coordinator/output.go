@@ -294,13 +294,23 @@ func (o *output) look() (excessBytes int64, err error) {
 }
 
 func (o *output) cut() error {
-	if err := o.refuseSuperseded(); err != nil {
+	if err := o.refuseTaken(); err != nil {
 		return err
 	}
 	if err := o.staging.Truncate(o.request.sizeBytes); err != nil {
 		return fileFailure("truncate", o.staging.Name(), err)
 	}
 	return o.flush()
+}
+
+// refuseTaken stands before a change of the staging file's size. That goes by the descriptor, which would reach a file that
+// is published: a coordinator that slept while another finished its job finds no higher epoch any more, for the journals
+// are gone, but the staging file's name is gone with them.
+func (o *output) refuseTaken() error {
+	if err := o.refuseSuperseded(); err != nil {
+		return err
+	}
+	return o.refuseLost()
 }
 
 // refuseLost ends a job whose files were taken away from it.
