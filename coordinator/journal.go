@@ -1,8 +1,6 @@
 package coordinator
 
 import (
-	"errors"
-	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -106,13 +104,13 @@ func (j *journal) trim() error {
 }
 
 // loadJournal reads an open journal from its start, without moving its write position.
-func loadJournal(f *os.File) (journalState, error) {
-	data, err := io.ReadAll(io.NewSectionReader(f, 0, journalBytesMax+1))
+func loadJournal(f *os.File) journalState { return readAtMost(f, journalBytesMax) }
+
+// readAtMost reads the records in the first bytes of a journal. One that cannot be read says nothing, and why.
+func readAtMost(f *os.File, lenBytes int64) journalState {
+	data, err := io.ReadAll(io.NewSectionReader(f, 0, lenBytes))
 	if err != nil {
-		return journalState{}, bare(err)
+		return journalState{stopped: bare(err)}
 	}
-	if len(data) > journalBytesMax {
-		return journalState{}, fmt.Errorf("longer than %d bytes: %w", journalBytesMax, errors.ErrUnsupported)
-	}
-	return readJournal(data), nil
+	return readJournal(data)
 }

@@ -1,13 +1,10 @@
 package coordinator
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"time"
 )
@@ -17,208 +14,6 @@ const (
 	contendPause    = 5 * time.Millisecond
 	contendAttempts = 400
 )
-
-// journalHeadBytes is more than a header and a claim take: rules of the longest words, and names.
-const journalHeadBytes = 512 << 10
-
-// modeOthersWrite is what the group or anybody may. No journal ever has these bits, whatever the umask is. A staging file
-// may have them, because they become the output's: under a umask of 000 its user wants it so.
-const modeOthersWrite = 0o022
-
-// rival is another job of the same output, as its files show it.
-type rival struct {
-	jobID    string
-	epoch    uint64    // the highest of the names of its journals, whatever stands under them
-	journals []jobFile // by epoch, the highest last
-	staging  string    // its name; empty if there is none
-	odd      string    // what stands under that name and is no staging file
-	facts    fileFacts // of the staging file
-	probes   []string
-	state    journalState // of the highest valid journal; else of the highest that has a header
-	source   string       // the name of that journal
-	live     bool         // a journal of it is locked
-	mine     bool         // all of it belongs to the effective user, and nobody else may write its journals
-}
-
-// unfinished says that there is something in it that a resume could use: a staging file that is not published yet, and
-// a journal that says what it is or content that a verification could still judge.
-func (r rival) unfinished(final fileFacts) bool {
-	if r.staging == "" || len(r.journals) == 0 || r.facts.id.same(final.id) {
-		return false
-	}
-	return r.state.headed || r.facts.size > 0
-}
-
-// rivals lists the other jobs of this output. Files that are not what this program makes (links, directories, a second
-// name elsewhere) are not seen.
-func (o *output) rivals() ([]rival, error) {
-	all, err := o.jobsOfStem()
-	return slices.DeleteFunc(all, func(r rival) bool { return !o.belongs(r) }), err
-}
-
-// belongs says whether a job of this stem is one of this output: where names are cut, only a header tells.
-func (o *output) belongs(r rival) bool {
-	if r.state.headed {
-		return r.state.header.outputName == o.name
-	}
-	return !o.stem.ambiguous
-}
-
-// jobsOfStem lists the other jobs whose files carry this stem.
-func (o *output) jobsOfStem() ([]rival, error) {
-	names, err := o.dir.names()
-	if err != nil {
-		return nil, fileFailure("list", o.dir.path, err)
-	}
-	byJob := map[string]*rival{}
-	for _, name := range names {
-		f, ok := o.stem.parse(name)
-		if !ok || f.jobID == o.jobID {
-			continue
-		}
-		r := byJob[f.jobID]
-		if r == nil {
-			r = &rival{jobID: f.jobID, mine: true}
-			byJob[f.jobID] = r
-		}
-		r.add(f)
-	}
-	var found []rival
-	for _, r := range byJob {
-		if err := o.examine(r); err != nil {
-			return nil, err
-		}
-		found = append(found, *r)
-	}
-	slices.SortFunc(found, func(a, b rival) int { return cmp.Compare(a.jobID, b.jobID) })
-	return found, nil
-}
-
-func (r *rival) add(f jobFile) {
-	switch f.role {
-	case roleStaging:
-		r.staging = f.name
-	case roleJournal:
-		r.epoch = max(r.epoch, f.epoch)
-		r.journals = append(r.journals, f)
-		slices.SortFunc(r.journals, func(a, b jobFile) int { return cmp.Compare(a.epoch, b.epoch) })
-	case roleProbe:
-		r.probes = append(r.probes, f.name)
-	}
-}
-
-// examine fills in what the files say.
-func (o *output) examine(r *rival) error {
-	if r.staging != "" {
-		facts, err := o.dir.stat(r.staging)
-		switch {
-		case err != nil:
-			r.staging = "" // gone meanwhile
-		case !facts.regular():
-			r.staging, r.odd = "", facts.kindText()
-		default:
-			r.facts = facts
-			r.mine = r.mine && facts.mine
-		}
-	}
-	for i, j := range slices.Backward(r.journals) {
-		known, err := o.examineJournal(r, j)
-		if err != nil {
-			return err
-		}
-		if !known {
-			r.journals = slices.Delete(r.journals, i, i+1)
-		}
-	}
-	return nil
-}
-
-// examineJournal reads one journal of a rival; known is false when it is gone or no journal.
-func (o *output) examineJournal(r *rival, j jobFile) (known bool, err error) {
-	f, err := o.dir.open(j.name, accessRead)
-	if errors.Is(err, fs.ErrPermission) {
-		r.mine = false
-		return true, nil
-	}
-	if err != nil {
-		return false, nil // gone meanwhile, or a link
-	}
-	defer func() { err = joined(err, bare(f.Close())) }()
-	facts, err := statFile(f)
-	if err != nil || !facts.regular() || facts.links != 1 || facts.size > journalBytesMax {
-		return false, nil
-	}
-	lock, err := lookAtLock(f)
-	if err != nil {
-		return false, fileFailure("look at the lock of", f.Name(), err)
-	}
-	state, err := glance(f, facts, lock)
-	if err != nil {
-		return false, fileFailure("read", f.Name(), err)
-	}
-	// Looked at last: a job that ends removes its journal before it gives up the lock, so one that was found unlocked
-	// and still has its name then was left by the dead.
-	facts, err = statFile(f)
-	if err != nil {
-		return false, fileFailure("stat", f.Name(), err)
-	}
-	if facts.links != 1 {
-		return false, nil
-	}
-	r.live = r.live || lock == lockHeld
-	r.mine = r.mine && facts.mine && facts.mode&modeOthersWrite == 0
-	r.learn(j, state)
-	return true, nil
-}
-
-// learn keeps what the best of the journals says that were looked at, from the highest on. One whose header belongs to
-// another name was copied there, and says nothing.
-func (r *rival) learn(j jobFile, state journalState) {
-	if state.headed && (state.header.jobID != j.jobID || state.header.epoch != j.epoch) {
-		state = journalState{stopped: errors.New("its header is another journal's")}
-	}
-	if r.source == "" || !r.state.headed || state.valid() && !r.state.valid() {
-		r.state, r.source = state, j.name
-	}
-}
-
-// readWhole reads the journals of a dead job to their ends: what examine read of them says who had the output, and not
-// what is durable. Those of somebody else are not read.
-func (o *output) readWhole(r *rival) error {
-	if !r.mine || r.live {
-		return nil
-	}
-	r.source = ""
-	for _, j := range slices.Backward(r.journals) {
-		f, err := o.dir.open(j.name, accessRead)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return fileFailure("open", o.at(j.name), err)
-		}
-		state, err := loadJournal(f)
-		if err := joined(err, bare(f.Close())); err != nil {
-			return fileFailure("read", f.Name(), err)
-		}
-		r.learn(j, state)
-	}
-	return nil
-}
-
-// glance reads who has the output and whether it won it, and no more of a journal than that takes. What is not ours is
-// not read at all, unless its lock is held: then somebody alive made it, and is worth naming.
-func glance(f *os.File, facts fileFacts, lock lockState) (journalState, error) {
-	ours := facts.mine && facts.mode&modeOthersWrite == 0
-	if !ours && lock != lockHeld {
-		return journalState{}, nil
-	}
-	head, err := io.ReadAll(io.NewSectionReader(f, 0, journalHeadBytes))
-	if err != nil {
-		return journalState{}, bare(err)
-	}
-	return readJournal(head), nil
-}
 
 // meetRivals is the first half of the output lock: a live job of this output ends this one at once, and so does one that
 // nobody holds, unless it is to be discarded. It changes nothing: what is to be discarded is only counted, for this run
@@ -238,7 +33,7 @@ func (o *output) meetRivals(ctx context.Context) error {
 		}
 	}
 	for _, r := range rivals {
-		if !r.mine || !r.unfinished(final) {
+		if r.foreign != "" || !r.unfinished(final) {
 			continue
 		}
 		if o.request.leftover != LeftoverDiscard {
@@ -270,7 +65,7 @@ func (o *output) discardLeftovers() error {
 		if r.live && r.epoch > firstEpoch { // somebody goes on with what this run was told to discard
 			return o.refuseLive(r)
 		}
-		if r.live || !r.mine || !r.unfinished(final) {
+		if r.live || r.foreign != "" || !r.unfinished(final) {
 			continue
 		}
 		if err := o.discard(r); err != nil {
@@ -340,7 +135,7 @@ func (o *output) sweep() {
 		return
 	}
 	for _, r := range rivals {
-		if r.live || !r.mine || r.unfinished(final) {
+		if r.live || r.foreign != "" || r.unfinished(final) {
 			continue
 		}
 		for _, name := range r.probes {

@@ -11,6 +11,7 @@ import (
 
 // fuseFaults says how a file system misbehaves. A nil function behaves; the others get the operation as do.
 type fuseFaults struct {
+	lookup    func(name string, do func() fuse.Status) fuse.Status
 	link      func(do func() fuse.Status) fuse.Status
 	rename    func(flags uint32, to string, do func() fuse.Status) fuse.Status
 	fallocate func(lenBytes uint64, do func() fuse.Status) fuse.Status
@@ -26,6 +27,14 @@ type fuseFaults struct {
 type faultyFS struct {
 	fuse.RawFileSystem
 	faults fuseFaults
+}
+
+func (f *faultyFS) Lookup(c <-chan struct{}, in *fuse.InHeader, name string, out *fuse.EntryOut) fuse.Status {
+	do := func() fuse.Status { return f.RawFileSystem.Lookup(c, in, name, out) }
+	if f.faults.lookup == nil {
+		return do()
+	}
+	return f.faults.lookup(name, do)
 }
 
 func (f *faultyFS) Link(c <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.EntryOut) fuse.Status {

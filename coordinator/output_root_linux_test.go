@@ -209,6 +209,54 @@ func TestALeftoverOfAnotherUserIsNeitherRefusedNorTouched(t *testing.T) {
 	wantNames(t, dir, "f.txt", ".f.txt.ID.part", ".f.txt.ID.journal.1")
 }
 
+// TestAJournalThatAnotherUserPlantedKeepsNobodyFromTheJob plants one of a later epoch, as in a directory like /tmp.
+func TestAJournalThatAnotherUserPlantedKeepsNobodyFromTheJob(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("giving files away needs root")
+	}
+	for name, act := range map[string]func(path string) error{
+		"resume": func(path string) error {
+			o, err := openUnfinished(t.Context(), outputRequest{path: path}, "")
+			if err != nil {
+				return err
+			}
+			if err := o.takeOver(t.Context()); err != nil {
+				return errors.Join(err, o.close())
+			}
+			writeFifteen(t, o)
+			_, err = o.publish()
+			return errors.Join(err, o.close())
+		},
+		"discard": func(path string) error { _, err := Discard(t.Context(), path, ""); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "f.txt")
+			dead := claimedAndDead(t, requestFor(path))
+			planted := filepath.Join(dir, dead.stem.journal(dead.jobID, 99))
+			f, err := os.Create(planted)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = f.Close() }()
+			if _, err := tryLock(f); errors.Join(err, os.Chown(planted, 65534, 65534)) != nil {
+				t.Fatal(err)
+			}
+			if err := act(path); err != nil {
+				t.Error(err)
+			}
+			if _, err := os.Lstat(planted); err != nil {
+				t.Error(err)
+			}
+			for _, n := range namesIn(t, dir) {
+				if n != "f.txt" && n != ".f.txt.ID.journal.99" {
+					t.Errorf("%s is left", n)
+				}
+			}
+		})
+	}
+}
+
 func TestAFileSystemThatFillsUpBetweenTheCheckAndTheAllocationKeepsOnlyTheJournal(t *testing.T) {
 	dir := mountTmpfs(t, "size=64m")
 	o, err := openOutput(t.Context(), randomRequest(filepath.Join(dir, "f.bin"), 40<<20))

@@ -76,7 +76,7 @@ func (o *output) choose(rivals []rival, choice string) (rival, error) {
 		if r.live {
 			return rival{}, o.refuseLive(r)
 		}
-		if !strings.HasPrefix(r.jobID, choice) {
+		if !r.stands() || !strings.HasPrefix(r.jobID, choice) {
 			continue
 		}
 		if err := o.readWhole(&r); err != nil {
@@ -104,7 +104,12 @@ func (o *output) choose(rivals []rival, choice string) (rival, error) {
 func (o *output) refuseSeveral(op string, usable []rival) *Failure {
 	var told []string
 	for _, r := range usable {
-		told = append(told, fmt.Sprintf("%s (%s, %d of %d bytes durable)", r.jobID, r.state.header.spec, r.durableBytes(), r.state.header.sizeBytes))
+		u := o.describe(r)
+		about := u.Reason
+		if r.state.headed {
+			about = fmt.Sprintf("%s, %d of %d bytes durable", u.spec, u.DurableBytes, u.Parameters.SizeBytes)
+		}
+		told = append(told, fmt.Sprintf("%s (%s)", r.jobID, about))
 	}
 	return refused(op, o.path, "there are several unfinished jobs of this output: "+strings.Join(told, ", "),
 		"name one with --job="+usable[0].jobID[:8])
@@ -117,8 +122,10 @@ func (r rival) durableBytes() int64 { return setOf(r.state.durable()).Bytes() }
 func (o *output) flaw(r rival) string {
 	h := r.state.header
 	switch {
-	case !r.mine:
-		return "its files belong to another user, or another user may write its journal"
+	case r.hidden != nil:
+		return "it cannot be looked at: " + r.hidden.Error()
+	case r.foreign != "":
+		return r.foreign
 	case len(r.journals) == 0:
 		return "it has no journal"
 	case !r.state.valid():

@@ -47,30 +47,24 @@ func (u Unfinished) Spec() layout.Spec { return u.spec }
 
 // Jobs lists the unfinished jobs of every output in a directory, by output and age. It changes nothing. A job that ends
 // meanwhile may be missing from it.
-func Jobs(ctx context.Context, dirName string) ([]Unfinished, error) {
+func Jobs(ctx context.Context, dirName string) (found []Unfinished, err error) {
 	dir, err := openDirectory(dirName)
 	if err != nil {
 		return nil, directoryFailure(dirName, dirName, err)
 	}
+	defer func() { err = joined(err, dir.close()) }()
 	names, err := dir.names()
 	if err != nil {
-		return nil, joined(fileFailure("list", dirName, err), dir.close())
+		return nil, fileFailure("list", dirName, err)
 	}
-	found := []Unfinished{}
+	found = []Unfinished{}
 	for _, s := range stemsOf(names) {
-		if ctx.Err() != nil {
-			return nil, joined(context.Cause(ctx), dir.close())
-		}
 		o := &output{path: strings.TrimSuffix(dirName, "/") + "/" + s.text, name: s.text, stem: s, dir: dir}
-		jobs, err := o.jobsOfStem()
-		if err != nil {
-			return nil, joined(err, dir.close())
-		}
-		for _, r := range jobs {
-			if r.staging != "" || len(r.journals) > 0 {
-				if err := o.readWhole(&r); err != nil {
-					return nil, joined(err, dir.close())
-				}
+		for _, r := range o.jobsAmong(names) {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			if r.stands() || r.hidden != nil {
 				found = append(found, o.describe(r))
 			}
 		}
@@ -78,7 +72,7 @@ func Jobs(ctx context.Context, dirName string) ([]Unfinished, error) {
 	slices.SortFunc(found, func(a, b Unfinished) int {
 		return cmp.Or(cmp.Compare(a.Output, b.Output), a.began.Compare(b.began), cmp.Compare(a.Job, b.Job))
 	})
-	return found, dir.close()
+	return found, nil
 }
 
 // stemsOf finds the stems of all files of jobs among names.
@@ -101,8 +95,11 @@ func stemsOf(names []string) []stem {
 	return stems
 }
 
-// describe says what a job is.
+// describe says what a job is, as its journal says it now.
 func (o *output) describe(r rival) Unfinished {
+	if r.hidden == nil {
+		r.hidden = o.readWhole(&r)
+	}
 	u := Unfinished{Output: o.name, Job: r.jobID, Epoch: r.epoch, StagedBytes: r.facts.size, State: StateUnusable}
 	h := r.state.header
 	of := *o
@@ -156,17 +153,13 @@ func Discard(ctx context.Context, path, jobID string) (removed Unfinished, err e
 	if err != nil {
 		return Unfinished{}, err
 	}
-	if err := o.readWhole(&r); err != nil {
-		return Unfinished{}, err
-	}
-	removed = o.describe(r)
-	return removed, o.discard(r)
+	return o.describe(r), o.discard(r)
 }
 
 func (o *output) chooseToDiscard(rivals []rival, jobID string) (rival, error) {
 	var chosen []rival
 	for _, r := range rivals {
-		if strings.HasPrefix(r.jobID, jobID) && (r.staging != "" || len(r.journals) > 0) {
+		if strings.HasPrefix(r.jobID, jobID) && r.stands() {
 			chosen = append(chosen, r)
 		}
 	}
@@ -177,8 +170,8 @@ func (o *output) chooseToDiscard(rivals []rival, jobID string) (rival, error) {
 		return rival{}, o.refuseSeveral("discard", chosen)
 	case chosen[0].live:
 		return rival{}, o.refuseLive(chosen[0])
-	case !chosen[0].mine:
-		return rival{}, refused("discard", o.path, "the files of its unfinished job belong to another user", "let that user remove them")
+	case chosen[0].foreign != "":
+		return rival{}, refused("discard", o.path, "its unfinished job is not ours alone: "+chosen[0].foreign, "look at its files: ls -l "+ShellWord(o.at("."+o.stem.text))+".*")
 	}
 	return chosen[0], nil
 }

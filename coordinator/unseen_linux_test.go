@@ -1,0 +1,91 @@
+package coordinator
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+)
+
+// troubled mounts a file system on which every look at the name that is stored fails with EIO.
+func troubled(t *testing.T) (dir string, at *atomic.Value) {
+	t.Helper()
+	at = &atomic.Value{}
+	return mountFaulty(t, fuseFaults{
+		lookup: func(name string, do func() fuse.Status) fuse.Status {
+			if name == at.Load() {
+				return fuse.Status(syscall.EIO)
+			}
+			return do()
+		},
+		lock: func(do func() fuse.Status) fuse.Status { return do() },
+	}), at
+}
+
+// TestAFileThatCannotBeLookedAtIsNotTakenForGone has a job whose staging file or journal cannot be looked at for a moment:
+// taken for gone, the one would have the other swept away.
+func TestAFileThatCannotBeLookedAtIsNotTakenForGone(t *testing.T) {
+	for ending, nameOf := range map[string]func(o *output) string{
+		".part": (*output).stagingName, ".journal.1": func(o *output) string { return o.stem.journal(o.jobID, firstEpoch) },
+	} {
+		for name, act := range map[string]func(path string) error{
+			"run": func(path string) error {
+				o, err := openOutput(t.Context(), requestFor(path))
+				if err != nil {
+					return err
+				}
+				return errors.Join(o.claim(t.Context(), testTerms()), o.close())
+			},
+			"resume": func(path string) error {
+				o, err := openUnfinished(t.Context(), outputRequest{path: path}, "")
+				if err != nil {
+					return err
+				}
+				return o.close()
+			},
+			"discard": func(path string) error { _, err := Discard(t.Context(), path, ""); return err },
+		} {
+			t.Run(name+" "+ending, func(t *testing.T) {
+				dir, trouble := troubled(t)
+				path := filepath.Join(dir, "f.txt")
+				trouble.Store(nameOf(claimedAndDead(t, requestFor(path))))
+				wantFailure(t, act(path), KindRuntime, "input/output error", ".f.txt.")
+				jobs, err := Jobs(t.Context(), dir)
+				if err != nil || len(jobs) != 1 || jobs[0].State != StateUnusable || !strings.Contains(jobs[0].Reason, "input/output error") {
+					t.Errorf("jobs %+v, %v", jobs, err)
+				}
+				trouble.Store("")
+				wantNames(t, dir, ".f.txt.ID.part", ".f.txt.ID.journal.1")
+			})
+		}
+	}
+}
+
+func TestALiveJobWhoseJournalCannotBeLookedAtIsNotDiscarded(t *testing.T) {
+	dir, trouble := troubled(t)
+	path := filepath.Join(dir, "f.txt")
+	trouble.Store(claimedOutput(t, requestFor(path)).journal.name)
+	_, err := Discard(t.Context(), path, "")
+	trouble.Store("")
+	wantFailure(t, err, KindRuntime, "input/output error")
+	wantNames(t, dir, ".f.txt.ID.part", ".f.txt.ID.journal.1")
+}
+
+// TestALiveJobWhoseJournalHasASecondNameIsLive has a backup program, say, keep files by a second name.
+func TestALiveJobWhoseJournalHasASecondNameIsLive(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "f.txt")
+	o := claimedOutput(t, requestFor(path))
+	if err := os.Link(o.at(o.journal.name), filepath.Join(dir, "elsewhere")); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Discard(t.Context(), path, "")
+	wantFailure(t, err, KindRefused, "is writing this output now", "on host")
+	wantOpenRefused(t, requestFor(path), KindRefused, "is writing this output now")
+	wantNames(t, dir, ".f.txt.ID.part", ".f.txt.ID.journal.1", "elsewhere")
+}
