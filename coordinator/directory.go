@@ -2,8 +2,10 @@ package coordinator
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
+	"syscall"
 )
 
 // access says what a file is opened for.
@@ -53,6 +55,16 @@ func bare(err error) error {
 		return call.Err
 	}
 	return err
+}
+
+// closeFile closes a file or a directory. A close that a signal interrupts has given the descriptor up all the same, and
+// must not be repeated: the number may be another file's by then (close(2)). Nothing failed by it; what was written is for
+// the flush to judge. The error is bare.
+func closeFile(f io.Closer) error {
+	if err := bare(f.Close()); !errors.Is(err, syscall.EINTR) {
+		return err
+	}
+	return nil
 }
 
 // joined is err with what went wrong while cleaning up after it; an error that stands alone stays as it is.

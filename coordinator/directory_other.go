@@ -55,7 +55,7 @@ func (d *directory) open(name string, want access) (*os.File, error) {
 		err = syscall.ELOOP
 	}
 	if err != nil {
-		return nil, joined(bare(err), bare(f.Close()))
+		return nil, joined(bare(err), closeFile(f))
 	}
 	return f, nil
 }
@@ -101,13 +101,13 @@ func (d *directory) names() ([]string, error) {
 		return nil, bare(err)
 	}
 	names, err := listing.Readdirnames(-1)
-	return names, joined(bare(err), bare(listing.Close()))
+	return names, joined(bare(err), closeFile(listing))
 }
 
 // sync says that names cannot be flushed here.
 func (d *directory) sync() error { return errors.ErrUnsupported }
 
-func (d *directory) close() error { return bare(d.root.Close()) }
+func (d *directory) close() error { return closeFile(d.root) }
 
 func (d *directory) at(name string) string { return filepath.Join(d.path, name) }
 

@@ -123,13 +123,13 @@ func (d *directory) names() ([]string, error) {
 		return nil, err
 	}
 	names, err := listing.Readdirnames(-1)
-	return names, joined(bare(err), bare(listing.Close()))
+	return names, joined(bare(err), closeFile(listing))
 }
 
 // sync makes the directory's names durable.
 func (d *directory) sync() error { return bare(d.handle.Sync()) }
 
-func (d *directory) close() error { return bare(d.handle.Close()) }
+func (d *directory) close() error { return closeFile(d.handle) }
 
 func (d *directory) fd() int { return int(d.handle.Fd()) }
 

@@ -65,12 +65,7 @@ func probeOnce(ctx context.Context, d *directory, names stem, found *FileSystem)
 	if err != nil {
 		return false, fileFailure("create", beside(d.path, p.name(0)), err)
 	}
-	defer func() {
-		err = joined(err, p.remove())
-		if closed := f.Close(); closed != nil {
-			err = joined(err, fileFailure("close", f.Name(), closed))
-		}
-	}()
+	defer func() { err = joined(joined(err, p.remove()), closeNamed(f)) }()
 	reserved := reserve(ctx, f, 0, max(found.BlockBytes, 4096))
 	found.Allocation = reserved == nil || isOutOfSpace(reserved) // on a full disk it has the call all the same
 	switch {

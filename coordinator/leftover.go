@@ -156,7 +156,7 @@ func (o *output) discard(r rival) (err error) {
 		if err := hold.seize(r); err != nil {
 			return err
 		}
-		defer func() { err = joined(err, bare(hold.journal.file.Close())) }()
+		defer func() { err = joined(err, closeNamed(hold.journal.file)) }()
 	}
 	if r.staging != "" {
 		err = hold.refuseSuperseded()

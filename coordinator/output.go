@@ -452,13 +452,13 @@ func (o *output) removeOwn(name string, id fileID) error {
 func (o *output) close() error {
 	var err error
 	if o.staging != nil {
-		if e := o.staging.Close(); e != nil {
+		if e := closeFile(o.staging); e != nil {
 			err = o.closeFailure(o.staging.Name(), e)
 		}
 		o.staging = nil
 	}
 	if o.journal != nil {
-		if e := o.journal.file.Close(); e != nil {
+		if e := closeFile(o.journal.file); e != nil {
 			err = joined(err, o.closeFailure(o.journal.file.Name(), e))
 		}
 		o.journal = nil

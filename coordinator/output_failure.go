@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"syscall"
 
 	"github.com/dustin/go-humanize"
@@ -29,6 +30,14 @@ func fileFailure(op, path string, err error) *Failure {
 		f.Hint = "look for errors of the device or the server (dmesg), then run again"
 	}
 	return f
+}
+
+// closeNamed is closeFile with the file's name in the error.
+func closeNamed(f *os.File) error {
+	if err := closeFile(f); err != nil {
+		return fileFailure("close", f.Name(), err)
+	}
+	return nil
 }
 
 // closeFailure is the error of closing one of the job's files. Once the output is published it is complete, whatever the

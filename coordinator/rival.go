@@ -175,7 +175,7 @@ func (o *output) examineJournal(j jobFile) (s seenJournal, known bool, err error
 	case err != nil:
 		return s, false, fileFailure("open", o.at(j.name), err)
 	}
-	defer func() { err = joined(err, bare(f.Close())) }()
+	defer func() { err = joined(err, closeNamed(f)) }()
 	if s.facts, err = statFile(f); err != nil {
 		return s, false, fileFailure("stat", f.Name(), err)
 	}
@@ -237,8 +237,8 @@ func (o *output) readWhole(r *rival) error {
 			return fileFailure("open", o.at(j.name), err)
 		}
 		r.learn(j, loadJournal(f))
-		if err := f.Close(); err != nil {
-			return fileFailure("close", f.Name(), err)
+		if err := closeNamed(f); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -47,7 +47,7 @@ func openRootDir(path string) (*rootDir, error) {
 	}
 	dir, err := root.Open(".")
 	if err != nil {
-		return nil, errors.Join(err, root.Close())
+		return nil, errors.Join(err, closeFile(root))
 	}
 	return &rootDir{root: root, dir: dir}, nil
 }
@@ -71,7 +71,7 @@ func (r *rootDir) open(name string, flags int, sizeBytes int64) (*os.File, fs.Fi
 	}
 	info, err := checkTarget(f, name, sizeBytes)
 	if err != nil {
-		return nil, nil, errors.Join(err, f.Close())
+		return nil, nil, errors.Join(err, closeFile(f))
 	}
 	return f, info, nil
 }
@@ -143,7 +143,7 @@ func (r *rootDir) openThrough(name string, flags int) (*os.File, error) {
 		err = &rootError{name, errEscape}
 	}
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, errors.Join(err, closeFile(f))
 	}
 	return f, nil
 }
@@ -165,4 +165,4 @@ func unnamed(op, name string, err error) error {
 }
 
 // Close closes the directory. Files that were opened beneath it stay open.
-func (r *rootDir) Close() error { return errors.Join(r.dir.Close(), r.root.Close()) }
+func (r *rootDir) Close() error { return errors.Join(closeFile(r.dir), closeFile(r.root)) }

@@ -92,7 +92,7 @@ func openSink(o opening) (Sink, error) {
 	}
 	err = fmt.Errorf("open sink %v: %w", o.Kind, err)
 	if o.File != nil {
-		err = errors.Join(err, o.File.Close())
+		err = errors.Join(err, closeFile(o.File))
 	}
 	return nil, err
 }

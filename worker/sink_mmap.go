@@ -127,7 +127,7 @@ func (s *mmapSink) flush() error {
 
 // Close unmaps and closes the file.
 func (s *mmapSink) Close() error {
-	if err := errors.Join(s.regions.close(), s.file.Close()); err != nil {
+	if err := errors.Join(s.regions.close(), closeFile(s.file)); err != nil {
 		return &sinkError{op: "close", err: err}
 	}
 	return nil

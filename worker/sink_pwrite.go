@@ -50,7 +50,7 @@ func (s *pwriteSink) Sync() error {
 
 // Close closes the file. Network file systems may tell only now that there was no space (treeverse/lakeFS#1673).
 func (s *pwriteSink) Close() error {
-	if err := s.file.Close(); err != nil {
+	if err := closeFile(s.file); err != nil {
 		return &sinkError{op: "close", err: err}
 	}
 	return nil
@@ -93,6 +93,16 @@ func writeOnce(w io.WriterAt, p []byte, off int64) (int, error) {
 		}
 	}
 	return 0, fmt.Errorf("interrupted %d times: %w", interruptsMax, syscall.EINTR)
+}
+
+// closeFile closes a file. A close that a signal interrupts has given the descriptor up all the same, and must not be
+// repeated: the number may be another file's by then (close(2)). Nothing failed by it; what was written is for the flush to
+// judge.
+func closeFile(f io.Closer) error {
+	if err := f.Close(); !errors.Is(err, syscall.EINTR) {
+		return err
+	}
+	return nil
 }
 
 // retryInterrupted repeats a raw system call for as long as a signal interrupts it before it did anything. Go's own

@@ -58,7 +58,7 @@ func (w *Worker) openSource(ctx context.Context, s *session, o verifyOrder) (sou
 	if err != nil {
 		return source{}, err
 	}
-	src := source{reader: f, windowBytes: cachedWindowBytes, alignBytes: 1, file: f, path: pathCached, close: f.Close}
+	src := source{reader: f, windowBytes: cachedWindowBytes, alignBytes: 1, file: f, path: pathCached, close: func() error { return closeFile(f) }}
 	if o.path == readCached {
 		return src, nil
 	}
@@ -66,7 +66,7 @@ func (w *Worker) openSource(ctx context.Context, s *session, o verifyOrder) (sou
 		return s.flushOnce(ctx, o.destination, func() error { return w.syncFile(f) })
 	})
 	if err != nil {
-		return source{}, o.destination.failed(errors.Join(err, f.Close()))
+		return source{}, o.destination.failed(errors.Join(err, closeFile(f)))
 	}
 	src.cache.turns = &s.job.reading
 	src.windowBytes = windowBytes
@@ -91,7 +91,7 @@ func (w *Worker) openToRead(d destination, flags int) (*os.File, error) {
 		err = &rootError{d.name, errNotRegular}
 	}
 	if err != nil {
-		return nil, d.failed(errors.Join(err, f.Close()))
+		return nil, d.failed(errors.Join(err, closeFile(f)))
 	}
 	return f, nil
 }
@@ -114,7 +114,7 @@ func (w *Worker) direct(src source, d destination) source {
 	r := &directReader{direct: f, buffered: buffered}
 	src.reader, src.alignBytes = r, alignMax // a multiple of alignBytes, which is a power of two
 	src.cache.direct = r
-	src.close = func() error { return errors.Join(f.Close(), buffered.Close()) }
+	src.close = func() error { return errors.Join(closeFile(f), closeFile(buffered)) }
 	return src
 }
 
