@@ -418,7 +418,11 @@ func (o *output) removeOlderJournals() error {
 		if err := o.refuseSuperseded(); err != nil {
 			return err
 		}
-		if facts, err := o.dir.stat(f.name); err != nil || !facts.regular() || !facts.mine || facts.links != 1 {
+		facts, err := o.dir.stat(f.name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fileFailure("stat", o.at(f.name), err)
+		}
+		if err != nil || !facts.regular() || !facts.mine || facts.links != 1 {
 			continue
 		}
 		if err := o.dir.remove(f.name); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -307,8 +307,11 @@ func (o *output) lookAgain() error {
 	if err := o.refuseSuperseded(); err != nil {
 		return err
 	}
-	if _, err := o.dir.stat(o.found.source); errors.Is(err, fs.ErrNotExist) {
+	switch _, err := o.dir.stat(o.found.source); {
+	case errors.Is(err, fs.ErrNotExist):
 		return o.refuseGone()
+	case err != nil:
+		return fileFailure("stat", o.at(o.found.source), err)
 	}
 	facts, err := o.dir.stat(o.standing())
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !facts.id.same(o.id) {

@@ -89,3 +89,32 @@ func TestALiveJobWhoseJournalHasASecondNameIsLive(t *testing.T) {
 	wantOpenRefused(t, requestFor(path), KindRefused, "is writing this output now")
 	wantNames(t, dir, ".f.txt.ID.part", ".f.txt.ID.journal.1", "elsewhere")
 }
+
+// TestAJournalThatCannotBeLookedAtAfterTheClaimIsNotTakenForGone has the trouble begin between the look and the deed: a
+// discard that left the journal would say that it removed the job, and a resume could not know that it is not too late.
+func TestAJournalThatCannotBeLookedAtAfterTheClaimIsNotTakenForGone(t *testing.T) {
+	for name, c := range map[string]struct {
+		act  func(t *testing.T, o *output) error
+		left []string
+	}{
+		"discard": {func(_ *testing.T, o *output) error { return o.discard(o.found) }, []string{".f.txt.ID.journal.1", ".f.txt.ID.journal.2"}},
+		"resume":  {func(t *testing.T, o *output) error { return o.takeOver(t.Context()) }, []string{".f.txt.ID.part", ".f.txt.ID.journal.1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, trouble := troubled(t)
+			path := filepath.Join(dir, "f.txt")
+			claimedAndDead(t, requestFor(path))
+			o, err := openUnfinished(t.Context(), outputRequest{path: path}, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			trouble.Store(o.found.source)
+			wantFailure(t, c.act(t, o), KindRuntime, "stat", "input/output error", ".journal.1")
+			trouble.Store("")
+			if err := o.close(); err != nil {
+				t.Error(err)
+			}
+			wantNames(t, dir, c.left...)
+		})
+	}
+}
