@@ -141,8 +141,9 @@ func (o *output) spaceFailure(op string, err error) *Failure {
 	return o.addSpace(fileFailure(op, o.staging.Name(), err))
 }
 
+// addSpace leaves a file that is too large as it is: no space that is there or could be freed has to do with that.
 func (o *output) addSpace(f *Failure) *Failure {
-	if f.Kind != KindSpace {
+	if f.Kind != KindSpace || f.Errno == "EFBIG" {
 		return f
 	}
 	o.measureFree()

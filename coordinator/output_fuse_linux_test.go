@@ -381,3 +381,25 @@ func TestB10WhatIsFreeIsWhatIsFreeForUs(t *testing.T) {
 	wantOpenRefused(t, requestFor(dir+"/f.txt"), KindSpace, "ENOSPC", "needed 58 bytes", "available 10 bytes")
 	wantNames(t, dir)
 }
+
+// TestAFileThatIsTooLargeIsNotAskedToFreeSpace has a file system that finds out only when it allocates.
+func TestAFileThatIsTooLargeIsNotAskedToFreeSpace(t *testing.T) {
+	dir := mountFaulty(t, fuseFaults{fallocate: func(lenBytes uint64, do func() fuse.Status) fuse.Status {
+		if lenBytes < 4096 {
+			return fuse.Status(syscall.EFBIG)
+		}
+		return do()
+	}})
+	o, err := openOutput(t.Context(), requestFor(dir+"/f.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = o.claim(t.Context(), testTerms())
+	wantFailure(t, err, KindSpace, "fallocate", "EFBIG")
+	if f := asFailure("", err); strings.Contains(f.Error(), "available") || !strings.Contains(f.Hint, "file size limit") {
+		t.Errorf("%v; try: %s", f, f.Hint)
+	}
+	if err := o.close(); err != nil {
+		t.Error(err)
+	}
+}
