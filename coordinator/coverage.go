@@ -1,6 +1,10 @@
 package coordinator
 
-import "gigafizz/layout"
+import (
+	"sort"
+
+	"gigafizz/layout"
+)
 
 // joinRuns joins every extent with those right behind it that begin within it or where it ends; the order stays.
 func joinRuns(extents []layout.Extent) []layout.Extent {
@@ -14,6 +18,18 @@ func joinRuns(extents []layout.Extent) []layout.Extent {
 		runs = append(runs, e)
 	}
 	return runs
+}
+
+// without is what of extents is not in a set, in the order of extents. Each is compared only with what of the set it
+// meets: a journal has a million extents, and a broken device may have half of them revoked.
+func without(extents []layout.Extent, gone layout.Extents) []layout.Extent {
+	var left []layout.Extent
+	for _, e := range extents {
+		first := sort.Search(len(gone), func(i int) bool { return gone[i].End() > e.Off })
+		behind := sort.Search(len(gone), func(i int) bool { return gone[i].Off >= e.End() })
+		left = append(left, layout.Extents{e}.Minus(gone[first:max(first, behind)])...)
+	}
+	return left
 }
 
 // whole is all bytes of a file.

@@ -168,22 +168,14 @@ func (s *journalState) applyPayload(kind recordType, payload []byte) error {
 		if err != nil {
 			return fmt.Errorf("revoked extents: %w", err)
 		}
+		revoked := setOf(extents)
 		for i, b := range s.batches {
-			s.batches[i] = without(b, layout.NewExtents(extents...))
+			s.batches[i] = without(b, revoked)
 		}
 	default:
 		return fmt.Errorf("type %d is unknown", kind)
 	}
 	return nil
-}
-
-// without is what of extents is not in a set, in the order of extents.
-func without(extents []layout.Extent, gone layout.Extents) []layout.Extent {
-	var left []layout.Extent
-	for _, e := range extents {
-		left = append(left, layout.NewExtents(e).Minus(gone)...)
-	}
-	return left
 }
 
 // encodeHeader writes a header: magic, format, then the fields in order.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 )
 
 // journalHeadBytes is more than a header and a claim take: rules of the longest words, and names.
@@ -57,12 +58,13 @@ func (o *output) rivals() ([]rival, error) {
 	return slices.DeleteFunc(all, func(r rival) bool { return !o.belongs(r) }), nil
 }
 
-// belongs says whether a job of this stem is one of this output: where names are cut, only a header tells.
+// belongs says whether a job of this stem is one of this output: where names are cut, only a header tells, or the user
+// who named the job.
 func (o *output) belongs(r rival) bool {
 	if r.state.headed {
 		return r.state.header.outputName == o.name
 	}
-	return !o.stem.ambiguous
+	return !o.stem.ambiguous || o.wanted != "" && strings.HasPrefix(r.jobID, o.wanted)
 }
 
 // jobsAmong lists the other jobs whose files carry this stem, of all names in the directory.

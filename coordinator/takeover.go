@@ -19,26 +19,26 @@ const modeWorldWrites = 0o002
 const epochMax = math.MaxUint32
 
 // openUnfinished finds the unfinished job of an output that a resume goes on with, and refuses what cannot be gone on
-// with: a live job, one that says not what it is, one whose files are not what this program makes. choice begins the
+// with: a live job, one that says not what it is, one whose files are not what this program makes. jobID begins the
 // wanted job's id, and is needed only where several could be resumed. Nothing is changed.
-func openUnfinished(ctx context.Context, request outputRequest, choice string) (*output, error) {
+func openUnfinished(ctx context.Context, request outputRequest, jobID string) (*output, error) {
 	o, err := lookAt(request.path)
 	if err != nil {
 		return nil, err
 	}
-	o.request = request
-	if err := o.find(ctx, choice); err != nil {
+	o.request, o.wanted = request, jobID
+	if err := o.find(ctx); err != nil {
 		return nil, joined(err, o.close())
 	}
 	return o, nil
 }
 
-func (o *output) find(ctx context.Context, choice string) error {
+func (o *output) find(ctx context.Context) error {
 	rivals, err := o.settledRivals(ctx)
 	if err != nil {
 		return err
 	}
-	if o.found, err = o.choose(rivals, choice); err != nil {
+	if o.found, err = o.choose(rivals); err != nil {
 		return err
 	}
 	h := o.found.state.header
@@ -69,14 +69,14 @@ func (o *output) find(ctx context.Context, choice string) error {
 }
 
 // choose picks the job to go on with.
-func (o *output) choose(rivals []rival, choice string) (rival, error) {
+func (o *output) choose(rivals []rival) (rival, error) {
 	var usable []rival
 	var flaws []string
 	for _, r := range rivals {
 		if r.live {
 			return rival{}, o.refuseLive(r)
 		}
-		if !r.stands() || !strings.HasPrefix(r.jobID, choice) {
+		if !r.stands() || !strings.HasPrefix(r.jobID, o.wanted) {
 			continue
 		}
 		if err := o.readWhole(&r); err != nil {
@@ -255,6 +255,9 @@ func (o *output) takeOver(ctx context.Context) error {
 }
 
 func (o *output) takeOverInOrder() error {
+	if err := o.refuseLiveRivals(); err != nil {
+		return err
+	}
 	if err := o.openStaging(); err != nil {
 		return err
 	}
@@ -266,6 +269,21 @@ func (o *output) takeOverInOrder() error {
 		return fileFailure("fsync", o.dir.path, err)
 	}
 	return o.lookAgain()
+}
+
+// refuseLiveRivals gives way to a run that took the output since we looked. It comes when our journal stands and has no
+// header yet, which such a run waits for (contend): so of the two exactly one goes on.
+func (o *output) refuseLiveRivals() error {
+	rivals, err := o.rivals()
+	if err != nil {
+		return err
+	}
+	for _, r := range rivals {
+		if r.live {
+			return o.refuseLive(r)
+		}
+	}
+	return nil
 }
 
 // standing is the name under which the job's inode was found.

@@ -144,22 +144,23 @@ func Discard(ctx context.Context, path, jobID string) (removed Unfinished, err e
 	if err != nil {
 		return Unfinished{}, err
 	}
+	o.wanted = jobID
 	defer func() { err = joined(err, o.close()) }()
 	rivals, err := o.settledRivals(ctx)
 	if err != nil {
 		return Unfinished{}, err
 	}
-	r, err := o.chooseToDiscard(rivals, jobID)
+	r, err := o.chooseToDiscard(rivals)
 	if err != nil {
 		return Unfinished{}, err
 	}
 	return o.describe(r), o.discard(r)
 }
 
-func (o *output) chooseToDiscard(rivals []rival, jobID string) (rival, error) {
+func (o *output) chooseToDiscard(rivals []rival) (rival, error) {
 	var chosen []rival
 	for _, r := range rivals {
-		if strings.HasPrefix(r.jobID, jobID) && r.stands() {
+		if strings.HasPrefix(r.jobID, o.wanted) && r.stands() {
 			chosen = append(chosen, r)
 		}
 	}
