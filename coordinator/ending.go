@@ -47,18 +47,21 @@ func (r *run) hinted(err error) error {
 	return &told
 }
 
-// keeps says whether an unfinished job stays as it is, to be gone on with: not one of which nothing is known to be
-// durable, and not one that is refused, because somebody else has its name. What an earlier run had kept stays kept.
+// keeps says whether an unfinished job stays as it is, to be gone on with: once it is held, whatever ended the run, but not
+// one of which nothing is known to be durable, nor one that somebody else has by now. What an earlier run had kept stays
+// kept, and of a new one nothing is left before it is held.
 func (r *run) keeps(err error) bool {
+	if _, gone := errors.AsType[errTaken](err); gone || r.job.Sync == SyncNone {
+		return false
+	}
 	f, ok := errors.AsType[*Failure](err)
 	switch {
+	case r.output.held:
+		return !ok || f.Kind != KindUsage
 	case r.resumption != nil:
-		return r.output.held || !ok || f.Kind != KindRefused
-	case !r.output.held || r.job.Sync == SyncNone:
-		return false
-	default:
-		return !ok || f.Kind != KindRefused && f.Kind != KindUsage
+		return !ok || f.Kind != KindRefused
 	}
+	return false
 }
 
 // farewell releases the workers of a run that failed, without waiting for long.

@@ -48,12 +48,28 @@ func (o *output) meetRivals(ctx context.Context) error {
 }
 
 // discardLeftovers removes the unfinished jobs of this output, where that was asked for. It comes when nothing but a lack
-// of space can refuse this run any more.
-func (o *output) discardLeftovers() error {
+// of space can refuse this run any more. A resume that claims one of them in this moment gives way to us (refuseLiveRivals)
+// or has gone on before we could be seen, and is worth a moment's waiting to know.
+func (o *output) discardLeftovers(ctx context.Context) error {
 	if o.request.leftover != LeftoverDiscard {
 		return nil
 	}
-	rivals, err := o.rivals()
+	for attempt := 0; ; attempt++ {
+		err := o.discardDead(ctx)
+		if err == nil {
+			o.leftoverBytes = 0
+		}
+		if _, contested := errors.AsType[errTaken](err); !contested || attempt == contendAttempts {
+			return err
+		}
+		if err := pause(ctx, contendPause); err != nil {
+			return err
+		}
+	}
+}
+
+func (o *output) discardDead(ctx context.Context) error {
+	rivals, err := o.settledRivals(ctx)
 	if err != nil {
 		return err
 	}
@@ -72,7 +88,6 @@ func (o *output) discardLeftovers() error {
 			return err
 		}
 	}
-	o.leftoverBytes = 0
 	return nil
 }
 
@@ -80,7 +95,7 @@ func (o *output) discardLeftovers() error {
 func (o *output) settledRivals(ctx context.Context) ([]rival, error) {
 	for attempt := 0; ; attempt++ {
 		rivals, err := o.rivals()
-		nameless := slices.ContainsFunc(rivals, func(r rival) bool { return r.live && !r.state.headed })
+		nameless := slices.ContainsFunc(rivals, func(r rival) bool { return r.live && !r.locked.headed })
 		if err != nil || !nameless || attempt == contendAttempts {
 			return rivals, err
 		}
@@ -106,7 +121,7 @@ func (o *output) contend(ctx context.Context) error {
 			if !r.live {
 				continue
 			}
-			if r.state.headed && (r.state.claimed || r.jobID < o.jobID) {
+			if r.locked.headed && (r.locked.claimed || r.jobID < o.jobID) {
 				return o.refuseLive(r)
 			}
 			alone = false
@@ -204,8 +219,8 @@ func (o *output) removeMine(name string) error {
 
 func (o *output) refuseLive(r rival) *Failure {
 	who := "another process"
-	if r.state.headed {
-		who = fmt.Sprintf("pid %d on host %s", r.state.header.pid, r.state.header.host)
+	if r.locked.headed {
+		who = fmt.Sprintf("pid %d on host %s", r.locked.header.pid, r.locked.header.host)
 	}
 	return refused("lock", o.path, who+" is writing this output now", "wait for it or stop it, or choose another --out")
 }

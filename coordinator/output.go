@@ -225,7 +225,7 @@ func (o *output) claimInOrder(ctx context.Context, terms jobTerms) error {
 	if err := o.size(); err != nil {
 		return err
 	}
-	return o.discardLeftovers()
+	return o.discardLeftovers(ctx)
 }
 
 // stagingName is the name of the staging file in the output's directory, from claim on.
@@ -323,7 +323,7 @@ func (o *output) refuseLost() error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fileFailure("stat", o.at(o.stagingName()), err)
 	}
-	return refused("check", o.at(o.stagingName()), "this job's staging file was removed or replaced",
+	return taken("check", o.at(o.stagingName()), "this job's staging file was removed or replaced",
 		"another run with --restart, or a person, did it; run again")
 }
 
@@ -337,7 +337,7 @@ func (o *output) refuseSuperseded() error {
 	for _, name := range names {
 		f, ok := o.stem.parse(name)
 		if ok && f.role == roleJournal && f.jobID == o.jobID && f.epoch > o.epoch {
-			return refused("check", o.path, fmt.Sprintf("another coordinator took this job over (epoch %d)", f.epoch),
+			return taken("check", o.path, fmt.Sprintf("another coordinator took this job over (epoch %d)", f.epoch),
 				"leave it to that one")
 		}
 	}

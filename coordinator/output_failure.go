@@ -68,6 +68,17 @@ func refused(op, path, reason, hint string) *Failure {
 	return &Failure{Kind: KindRefused, Op: op, Path: path, Hint: hint, Err: errors.New(reason)}
 }
 
+// errTaken is the reason of a refusal: somebody else has this job now, or its files. There is nothing of it to go on with
+// for whoever is told so.
+type errTaken string
+
+func (e errTaken) Error() string { return string(e) }
+
+// taken is a refusal because the job is not ours any more.
+func taken(op, path, reason, hint string) *Failure {
+	return &Failure{Kind: KindRefused, Op: op, Path: path, Hint: hint, Err: errTaken(reason)}
+}
+
 // bytesText writes a size for a person: exactly, and rounded where that is shorter.
 func bytesText(n int64) string {
 	if n < 1000 {

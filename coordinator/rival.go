@@ -29,6 +29,7 @@ type rival struct {
 	source   string       // the name of that journal
 	hidden   error        // why something of it could not be looked at, if so
 	live     bool         // a journal of it is locked
+	locked   journalState // of that journal: who has the job, and whether he has won it
 	foreign  string       // why it is not the effective user's own, if so
 }
 
@@ -138,7 +139,9 @@ func (o *output) examine(r *rival) error {
 	r.journals = nil
 	for _, s := range seen {
 		r.journals = append(r.journals, s.jobFile)
-		r.live = r.live || s.lock == lockHeld
+		if s.lock == lockHeld && !r.live {
+			r.live, r.locked = true, s.state
+		}
 		r.foreign = cmp.Or(r.foreign, s.foreign)
 		r.learn(s.jobFile, s.state)
 	}

@@ -145,7 +145,7 @@ func (o *output) flaw(r rival) string {
 	case r.staging == "":
 		return "its staging file is gone"
 	}
-	return stagingFlaw(r.facts, h)
+	return stagingFlaw(r.facts, r.state)
 }
 
 func why(err error) string {
@@ -156,8 +156,11 @@ func why(err error) string {
 }
 
 // stagingFlaw says why what stands under the staging file's name is not the file that the journal speaks of, or nothing.
-// A file that somebody may write who could not when it was made has been tampered with.
-func stagingFlaw(facts fileFacts, h journalHeader) string {
+// A file that somebody may write who could not when it was made has been tampered with. One that is shorter than its job
+// although some of it is durable was cut by somebody else, and what was in it is gone; where nothing is durable, it never
+// had its space, or gave it back.
+func stagingFlaw(facts fileFacts, s journalState) string {
+	h := s.header
 	switch {
 	case !facts.regular():
 		return "its staging file is " + facts.kindText()
@@ -169,6 +172,8 @@ func stagingFlaw(facts fileFacts, h journalHeader) string {
 		return fmt.Sprintf("its staging file has become writable by others (mode %03o, made as %03o)", facts.mode, h.stagingMode)
 	case h.kernel != "" && h.kernel == kernelID() && facts.id.device == h.staging.device && facts.id.inode != h.staging.inode:
 		return "its staging file was replaced by another"
+	case facts.size < h.sizeBytes && len(s.durable()) > 0:
+		return fmt.Sprintf("another program cut its staging file to %d of %d bytes, after bytes of it were durable", facts.size, h.sizeBytes)
 	}
 	return ""
 }
@@ -200,7 +205,7 @@ func (o *output) seize(r rival) error {
 	name := o.stem.journal(o.jobID, o.epoch)
 	f, err := o.dir.create(name, journalMode)
 	if errors.Is(err, fs.ErrExist) {
-		return refused("claim", o.path, fmt.Sprintf("another coordinator took this job over just now (epoch %d)", o.epoch), "leave it to that one")
+		return taken("claim", o.path, fmt.Sprintf("another coordinator took this job over just now (epoch %d)", o.epoch), "leave it to that one")
 	}
 	if err != nil {
 		return fileFailure("create", o.at(name), err)
@@ -313,7 +318,7 @@ func (o *output) openStaging() error {
 	if o.finishing {
 		return nil
 	}
-	if flaw := stagingFlaw(facts, o.found.state.header); flaw != "" {
+	if flaw := stagingFlaw(facts, o.found.state); flaw != "" {
 		return refused("open", f.Name(), flaw, "look at it; coordinator discard "+o.quoted()+" removes what is ours")
 	}
 	return nil
@@ -345,28 +350,19 @@ func (o *output) refuseGone() *Failure {
 	return refused("claim", o.path, "another coordinator finished or removed this job just now", "look at the output")
 }
 
-// fit gives the staging file its size. What is too long is cut. A file that is shorter than its job and of which nothing
-// is durable never had its space, or gave it back: it is sized and allocated again. One that is shorter although some of
-// it is durable was cut by somebody else, and what was in it is gone.
+// fit gives the staging file its size. What is too long is cut. Where nothing is durable, the file may not have its size
+// and its space: it is sized and allocated again.
 func (o *output) fit(ctx context.Context) error {
 	facts, err := statFile(o.staging)
 	if err != nil {
 		return fileFailure("stat", o.staging.Name(), err)
 	}
-	size, nothing := o.request.sizeBytes, len(o.found.state.durable()) == 0
-	if facts.size < size && !nothing {
-		return &Failure{
-			Op: "resume", Path: o.staging.Name(), Extent: layout.Extent{Off: facts.size, Len: size - facts.size},
-			Hint: "see who else uses this directory; run it again with --restart",
-			Err:  fmt.Errorf("another program cut it to %d of %d bytes, after bytes of it were durable", facts.size, size),
-		}
-	}
-	if facts.size > size {
+	if facts.size > o.request.sizeBytes {
 		if err := o.cut(); err != nil {
 			return err
 		}
 	}
-	if !nothing {
+	if len(o.found.state.durable()) > 0 {
 		return o.reserveRecords(o.terms.extentBytes)
 	}
 	if err := o.size(); err != nil {

@@ -111,6 +111,9 @@ func (o *output) describe(r rival) Unfinished {
 		u.DurableBytes = r.durableBytes()
 		u.Parameters = parametersOf(h)
 	}
+	if r.locked.headed {
+		u.PID, u.Host = r.locked.header.pid, r.locked.header.host
+	}
 	flaw := of.flaw(r)
 	switch {
 	case r.live:
