@@ -11,7 +11,7 @@ import (
 const pipeBytes = 1 << 20
 
 // growPipe makes a pipe as large as it may be, so that writer and reader wait for each other less often. It is no loss
-// if the system refuses, or if out is no pipe.
+// if the system refuses, or if out is no pipe. A smaller limit, or a user who has many pipes, leaves less than pipeBytes.
 func growPipe(out io.Writer) {
 	conn, ok := out.(syscall.Conn)
 	if !ok {
@@ -22,8 +22,11 @@ func growPipe(out io.Writer) {
 		return
 	}
 	_ = raw.Control(func(fd uintptr) {
-		if size, err := unix.FcntlInt(fd, unix.F_GETPIPE_SZ, 0); err == nil && size < pipeBytes {
-			_, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeBytes)
+		now, err := unix.FcntlInt(fd, unix.F_GETPIPE_SZ, 0)
+		for size := pipeBytes; err == nil && size > now; size /= 2 {
+			if _, err := unix.FcntlInt(fd, unix.F_SETPIPE_SZ, size); err == nil {
+				return
+			}
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -27,6 +28,10 @@ func mustLayout(t interface{ Fatal(args ...any) }, s layout.Spec) *layout.Layout
 
 func fizzBuzz(n int64) layout.Spec {
 	return layout.Spec{N: n, Rules: []layout.Rule{{Divisor: 3, Word: "Fizz"}, {Divisor: 5, Word: "Buzz"}}}
+}
+
+func yes(n int64) layout.Spec {
+	return layout.Spec{N: n, Rules: []layout.Rule{{Divisor: 1, Word: "y"}}}
 }
 
 // exactWriter compares what is written with the layout, and accepts as much of each write as pieces says.
@@ -56,8 +61,11 @@ func (w *exactWriter) Write(p []byte) (int, error) {
 func TestStreamIsTheLayoutForAnyThreadsAndPieces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := fizzBuzz(rapid.Int64Range(0, 400_000).Draw(t, "n"))
-		if rapid.Bool().Draw(t, "random") {
+		switch rapid.IntRange(0, 2).Draw(t, "content") {
+		case 1:
 			spec = layout.Spec{Kind: layout.KindRandom, Seed: 7, Bytes: rapid.Int64Range(0, 3<<20).Draw(t, "bytes")}
+		case 2:
+			spec.Rules = append(spec.Rules, layout.Rule{Divisor: 1, Word: "every"})
 		}
 		l := mustLayout(t, spec)
 		hows := rapid.SliceOfN(rapid.IntRange(0, 4), 1, 8).Draw(t, "hows")
@@ -135,12 +143,17 @@ func TestStreamEndsWithTheFirstErrorOfItsWriter(t *testing.T) {
 }
 
 func TestStreamIntoAClosedPipeIsEPIPE(t *testing.T) {
+	t.Run("content that changes", func(t *testing.T) { checkClosedPipe(t, fizzBuzz(1_000_000)) })
+	t.Run("content that repeats", func(t *testing.T) { checkClosedPipe(t, yes(10_000_000)) })
+}
+
+func checkClosedPipe(t *testing.T, spec layout.Spec) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	l := mustLayout(t, fizzBuzz(1_000_000))
+	l := mustLayout(t, spec)
 	read := make(chan error, 1)
 	go func() {
 		_, err := io.CopyN(io.Discard, r, 100_000)
@@ -151,6 +164,47 @@ func TestStreamIntoAClosedPipeIsEPIPE(t *testing.T) {
 	}
 	if err := <-read; err != nil {
 		t.Error(err)
+	}
+}
+
+func TestRepetitionIsWhereTheContentBeginsAgain(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		spec := layout.Spec{N: rapid.Int64Range(0, 2000).Draw(t, "n")}
+		for range rapid.IntRange(0, 3).Draw(t, "rules") {
+			spec.Rules = append(spec.Rules, layout.Rule{
+				Divisor: rapid.Int64Range(1, 12).Draw(t, "divisor"), Word: rapid.StringMatching("[a-z]{1,3}").Draw(t, "word"),
+			})
+		}
+		l := mustLayout(t, spec)
+		repeats := repetition(l)
+		if everyRecord := slices.ContainsFunc(spec.Rules, func(r layout.Rule) bool { return r.Divisor == 1 }); !everyRecord && repeats > 0 {
+			t.Fatalf("a content with numbers repeats after %d bytes", repeats)
+		}
+		content := make([]byte, l.Size())
+		l.Fill(content, 0)
+		if repeats > 0 && !bytes.Equal(content[repeats:], content[:int64(len(content))-repeats]) {
+			t.Fatalf("the content does not repeat after %d bytes", repeats)
+		}
+	})
+}
+
+func TestRepetitionHasALimit(t *testing.T) {
+	const n = 1e9
+	every := layout.Rule{Divisor: 1, Word: "y"}
+	for _, c := range []struct {
+		rules []layout.Rule
+		want  int64
+	}{
+		{[]layout.Rule{every}, 2},
+		{[]layout.Rule{{Divisor: 3, Word: "zz"}, every}, 8},
+		{[]layout.Rule{{Divisor: 100_000, Word: "zz"}, every}, 200_002},
+		{[]layout.Rule{{Divisor: 9973, Word: "zz"}, {Divisor: 10_007, Word: "zz"}, every}, 0},
+		{[]layout.Rule{{Divisor: 1 << 62, Word: "zz"}, {Divisor: 1<<62 - 1, Word: "zz"}, every}, 0},
+		{[]layout.Rule{{Divisor: 2, Word: "zz"}, {Divisor: 3, Word: "y"}}, 0},
+	} {
+		if got := repetition(mustLayout(t, layout.Spec{N: n, Rules: c.rules})); got != c.want {
+			t.Errorf("%v repeats after %d bytes, want %d", c.rules, got, c.want)
+		}
 	}
 }
 
@@ -275,17 +329,24 @@ func TestStreamWithACancelledContextWritesNothing(t *testing.T) {
 
 func TestStreamAllocatesNothingForAChunk(t *testing.T) {
 	// A content that is one line again and again needs no memory of its own, so what is counted is the stream's.
-	allocs := func(chunks int64) float64 {
-		l := mustLayout(t, layout.Spec{N: chunks * streamChunkBytes / 2, Rules: []layout.Rule{{Divisor: 1, Word: "y"}}})
+	allocs := func(chunks, repeats int64) float64 {
+		l := mustLayout(t, yes(chunks*streamChunkBytes/2))
 		return testing.AllocsPerRun(5, func() {
-			if err := Stream(context.Background(), l, io.Discard, 1, func(int64) {}); err != nil {
+			s, err := newStream(l, io.Discard, 2, repeats)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.progress = func(int64) {}
+			if err := s.run(t.Context(), io.Discard); err != nil {
 				t.Fatal(err)
 			}
 		})
 	}
-	few, many := allocs(4), allocs(404)
-	if many-few > 20 { // a filler that waits may be given a few things by the scheduler
-		t.Errorf("400 chunks more take %v allocations more", many-few)
+	for _, repeats := range []int64{0, 2} {
+		few, many := allocs(4, repeats), allocs(404, repeats)
+		if many-few > 20 { // a filler that waits may be given a few things by the scheduler
+			t.Errorf("400 chunks more take %v allocations more", many-few)
+		}
 	}
 }
 

@@ -86,6 +86,9 @@ func checkDelivery(o *delivery, flags *pflag.FlagSet, t target) error {
 	}
 	if o.threads == 0 {
 		o.threads = quantity.Count(runtime.GOMAXPROCS(0))
+		if t.stream() { // whoever reads it needs a CPU too: on two, one thread of ours is faster than two (decision 9)
+			o.threads = max(1, o.threads-1)
+		}
 	}
 	if !t.file {
 		o.sink, o.sync, o.overwrite, o.restart = coordinator.SinkAuto, coordinator.SyncNone, false, false

@@ -58,7 +58,7 @@ func (o *delivery) flags() *pflag.FlagSet {
 	*o = delivery{sink: coordinator.SinkAuto, sync: coordinator.SyncBatch, verify: coordinator.VerifySample, lease: 10 * time.Second}
 	f.StringVarP(&o.out, "out", "o", "", "`PATH` of the file, - for standard output, null: to drop the bytes, memory: to keep them in memory")
 	f.Var(manners.OneOf(&o.sink, coordinator.SinkAuto, coordinator.SinkPwrite, coordinator.SinkMmap), "sink", "`SINK` that writes a file: auto, pwrite or mmap")
-	f.VarP(&o.threads, "threads", "t", "`COUNT` of extents written at the same time (default: one for each CPU)")
+	f.VarP(&o.threads, "threads", "t", "`COUNT` of extents written at the same time (default: one for each CPU; a stream leaves one to its reader)")
 	f.Var(&o.extent, "extent", "`SIZE` of the pieces that are handed out, rounded up so that no two share a page or block (default: 64MiB, less for small files)")
 	f.Var(manners.OneOf(&o.sync, coordinator.SyncBatch, coordinator.SyncExtent, coordinator.SyncNone), "sync", "`WHEN` to flush: batch, extent (each one), or none (nothing is durable)")
 	f.Var(manners.OneOf(&o.verify, coordinator.VerifySample, coordinator.VerifyFull, coordinator.VerifyNone), "verify", "how `MUCH` to read back before publishing: sample (at most 64 MiB and 2 % of the time), full or none")
