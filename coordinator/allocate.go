@@ -20,9 +20,21 @@ const (
 	extentFloorBytes  = 64 << 10
 )
 
-// fitSpareBytes and a thousandth are left out of the size that a full disk's message says would fit: the journal, and
-// the file system's own blocks for a file of that size.
-const fitSpareBytes = 64 << 10
+// What is left out of the size that a full disk's message says would fit: the journal, and the file system's own blocks
+// for a file of that size. Those are a thousandth at most, or where files are mapped block by block, as on ext3, four
+// bytes for each block.
+const (
+	fitSpareBytes = 64 << 10
+	fitSparePart  = 1000
+)
+
+func spareBytes(freeBytes, blockBytes int64) int64 {
+	part := int64(fitSparePart)
+	if blockBytes > 0 {
+		part = min(part, max(blockBytes/4, 1))
+	}
+	return freeBytes/part + fitSpareBytes
+}
 
 // refuseTooLarge compares the size with the limits that are known beforehand. An existing file that will be replaced
 // gives nothing back: it stays until the new one is complete. Passing is no promise (microsoft/diskspd#85,
@@ -141,15 +153,40 @@ func (o *output) spaceFailure(op string, err error) *Failure {
 	return o.addSpace(fileFailure(op, o.staging.Name(), err))
 }
 
-// addSpace leaves a file that is too large as it is: no space that is there or could be freed has to do with that.
+// addSpace does that where free bytes are what was wanting. A quota does not tell how much is left of it, a limit of this
+// process is told by itself, and of inodes there are no bytes.
 func (o *output) addSpace(f *Failure) *Failure {
-	if f.Kind != KindSpace || f.Errno == "EFBIG" {
+	if _, told := errors.AsType[*SpaceError](f.Err); f.Kind != KindSpace || told || errors.Is(f.Err, errNoInode) {
 		return f
+	}
+	switch f.Errno {
+	case "EFBIG":
+		limit := o.beyondLimit()
+		if limit == nil {
+			return f
+		}
+		limit.Op = f.Op
+		return limit
+	case "EDQUOT":
+		over := *f
+		over.Path, over.Hint = o.path, "raise the quota, remove some files that count against it, or write elsewhere"
+		over.Err = &SpaceError{
+			NeededBytes: o.request.sizeBytes, FreeBytes: -1, LeftoverBytes: o.leftoverBytes, FitsBytes: -1, LargestN: -1, cause: f.Err,
+		}
+		return &over
 	}
 	o.measureFree()
 	space := o.noSpace(f.Op, f.Err)
 	space.Errno = f.Errno
 	return space
+}
+
+// withSpace is addSpace for an error that may be any.
+func (o *output) withSpace(err error) error {
+	if f, ok := errors.AsType[*Failure](err); ok {
+		return o.addSpace(f)
+	}
+	return err
 }
 
 // heldBytes is the space that the staging file takes. It comes back when the job is given up.
@@ -202,13 +239,17 @@ func (o *output) noSpace(op string, cause error) *Failure {
 		NeededBytes: o.request.sizeBytes, FreeBytes: o.fs.FreeBytes, LeftoverBytes: o.leftoverBytes, FitsBytes: -1, LargestN: -1, cause: cause,
 	}
 	if e.FreeBytes >= 0 {
-		e.FitsBytes = max(e.FreeBytes-e.FreeBytes/1000-fitSpareBytes+e.LeftoverBytes, -1)
+		room := e.FreeBytes + e.LeftoverBytes
+		e.FitsBytes = max(room-spareBytes(room, o.fs.BlockBytes), -1)
 		e.LargestN = o.largestN(e.FitsBytes)
 	}
-	return &Failure{
-		Kind: KindSpace, Op: op, Path: o.path, Errno: "ENOSPC",
-		Hint: "free some space or write elsewhere" + o.orFits(e.FitsBytes) + o.uncompressed(), Err: e,
+	hint := "free some space or write elsewhere" + o.orFits(e.FitsBytes) + o.uncompressed()
+	if e.FitsBytes >= e.NeededBytes {
+		e.FitsBytes, e.LargestN = -1, -1 // as if that were known
+		hint = "the file system counts enough free space: it was full for a moment, or something beneath it is full, such as a" +
+			" thinly provisioned volume or a server's quota; make room there or write elsewhere"
 	}
+	return &Failure{Kind: KindSpace, Op: op, Path: o.path, Errno: "ENOSPC", Hint: hint, Err: e}
 }
 
 // uncompressed says, where it may surprise, that the plain size is what counts.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -67,6 +68,14 @@ func (d *directory) stat(name string) (fileFacts, error) {
 		return fileFacts{}, err
 	}
 	return factsOf(&st), nil
+}
+
+// filesLeft reads what statfs(2) says of inodes. A file system that makes them as it goes reports none at all.
+func filesLeft(all, free uint64) int64 {
+	if all == 0 {
+		return -1
+	}
+	return int64(min(free, math.MaxInt64))
 }
 
 // statFile describes an open file.

@@ -35,7 +35,8 @@ func (f FileSystem) family() string {
 // heldFileSystem adds what this package alone needs.
 type heldFileSystem struct {
 	FileSystem
-	nameMax int // the longest name in bytes
+	nameMax   int   // the longest name in bytes
+	filesLeft int64 // how many more files it can hold; -1 where unknown, or where it has no such limit
 }
 
 // probeFileSystem finds out what the file system can do by doing it, on a file that is thrown away: what a file system
@@ -63,7 +64,7 @@ func probeOnce(ctx context.Context, d *directory, names stem, found *FileSystem)
 	p := prober{dir: d, stem: names, id: hex.EncodeToString(id[:])}
 	f, err := d.create(p.name(0), 0o600)
 	if err != nil {
-		return false, fileFailure("create", beside(d.path, p.name(0)), err)
+		return false, createFailure(d, beside(d.path, p.name(0)), err)
 	}
 	defer func() { err = joined(joined(err, p.remove()), closeNamed(f)) }()
 	reserved := reserve(ctx, f, 0, max(found.BlockBytes, 4096))

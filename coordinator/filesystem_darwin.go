@@ -12,7 +12,7 @@ func describeFileSystem(d *directory) (heldFileSystem, error) {
 	if err := retryEINTR(func() error { return unix.Fstatfs(d.fd(), &st) }); err != nil {
 		return heldFileSystem{}, err
 	}
-	held := heldFileSystem{nameMax: nameMaxBytes}
+	held := heldFileSystem{nameMax: nameMaxBytes, filesLeft: filesLeft(st.Files, st.Ffree)}
 	held.Type = unix.ByteSliceToString(st.Fstypename[:])
 	held.MountPoint = unix.ByteSliceToString(st.Mntonname[:])
 	held.Device = unix.ByteSliceToString(st.Mntfromname[:])

@@ -23,7 +23,7 @@ func describeFileSystem(d *directory) (heldFileSystem, error) {
 	if err := retryEINTR(func() error { return unix.Fstatfs(d.fd(), &st) }); err != nil {
 		return heldFileSystem{}, err
 	}
-	held := heldFileSystem{nameMax: nameMaxBytes}
+	held := heldFileSystem{nameMax: nameMaxBytes, filesLeft: filesLeft(uint64(st.Files), uint64(st.Ffree))}
 	if st.Namelen > 0 && st.Namelen < nameMaxBytes {
 		held.nameMax = int(st.Namelen)
 	}

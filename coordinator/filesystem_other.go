@@ -4,7 +4,7 @@ package coordinator
 
 // describeFileSystem says that nothing is known.
 func describeFileSystem(*directory) (heldFileSystem, error) {
-	held := heldFileSystem{nameMax: nameMaxBytes}
+	held := heldFileSystem{nameMax: nameMaxBytes, filesLeft: -1}
 	held.Type, held.FreeBytes = "unknown", -1
 	return held, nil
 }

@@ -16,7 +16,7 @@ func describeFileSystem(d *directory) (heldFileSystem, error) {
 	if err := windows.GetDiskFreeSpaceEx(path, &free, nil, nil); err != nil {
 		return heldFileSystem{}, err
 	}
-	held := heldFileSystem{nameMax: nameMaxBytes}
+	held := heldFileSystem{nameMax: nameMaxBytes, filesLeft: -1}
 	held.Type = "unknown"
 	held.FreeBytes = int64(min(free, math.MaxInt64))
 	return held, nil

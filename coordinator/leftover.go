@@ -91,6 +91,35 @@ func (o *output) discardDead(ctx context.Context) error {
 	return nil
 }
 
+// leavesRoom says that a job could not be created on a disk that is full to the last block, and that there is one to be
+// discarded which holds blocks.
+func (o *output) leavesRoom(err error) bool {
+	f, ok := errors.AsType[*Failure](err)
+	return ok && f.Kind == KindSpace && !errors.Is(err, errNoInode) && o.leftoverBytes > 0
+}
+
+// discardFirst makes room for this job's journal by discarding what is to be discarded before there is one, which takes no
+// block: a claim is an empty file. Whatever else could refuse this run is looked at once more before that. The other order
+// is the rule, because what is discarded is gone even if this run is refused.
+func (o *output) discardFirst(ctx context.Context, terms jobTerms) error {
+	if o.journal != nil {
+		if err := joined(o.withdraw(), bare(o.journal.file.Close())); err != nil {
+			return fileFailure("unlink", o.at(o.journal.name), err)
+		}
+		o.journal = nil
+	}
+	if err := o.refuseExisting(); err != nil {
+		return err
+	}
+	if err := o.size(); err != nil {
+		return err
+	}
+	if err := o.discardLeftovers(ctx); err != nil {
+		return err
+	}
+	return o.createJournal(terms)
+}
+
 // settledRivals waits a moment for live rivals that were not yet able to say who they are.
 func (o *output) settledRivals(ctx context.Context) ([]rival, error) {
 	for attempt := 0; ; attempt++ {

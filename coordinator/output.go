@@ -191,7 +191,7 @@ func (o *output) refuseExisting() error {
 func (o *output) claim(ctx context.Context, terms jobTerms) error {
 	o.jobID, o.epoch, o.terms = terms.jobID, firstEpoch, terms
 	if err := o.claimInOrder(ctx, terms); err != nil {
-		return joined(err, o.abandon())
+		return joined(o.withSpace(err), o.abandon())
 	}
 	o.held = true
 	if err := o.allocate(ctx); err != nil {
@@ -205,7 +205,11 @@ func (o *output) claimInOrder(ctx context.Context, terms jobTerms) error {
 	if err := o.createStaging(); err != nil {
 		return err
 	}
-	if err := o.createJournal(terms); err != nil {
+	err := o.createJournal(terms)
+	if o.leavesRoom(err) {
+		err = o.discardFirst(ctx, terms)
+	}
+	if err != nil {
 		return err
 	}
 	if err := o.contend(ctx); err != nil {

@@ -40,6 +40,22 @@ func closeNamed(f *os.File) error {
 	return nil
 }
 
+// errNoInode says that it is not bytes that are wanting.
+var errNoInode = errors.New("the file system can hold no more files, it has no inode left")
+
+// createFailure is a file that could not be made in a directory.
+func createFailure(dir *directory, path string, err error) *Failure {
+	f := fileFailure("create", path, err)
+	if f.Errno != "ENOSPC" {
+		return f
+	}
+	if held, err := describeFileSystem(dir); err == nil && held.filesLeft == 0 {
+		f.Err = fmt.Errorf("%w: %w", errNoInode, f.Err)
+		f.Hint = "remove a few files from that file system, whatever their size (df -i shows how many it can hold), or write to another one"
+	}
+	return f
+}
+
 // closeFailure is the error of closing one of the job's files. Once the output is published it is complete, whatever the
 // close says: every byte was flushed before, or no flush was wanted.
 func (o *output) closeFailure(name string, err error) *Failure {

@@ -286,7 +286,7 @@ func TestB07CloseThatFailsAgainFailsTheRun(t *testing.T) {
 	}
 }
 
-func TestB09FullDiskInMidRunSaysWhatWasNeededWhatThereIsAndWhatFits(t *testing.T) {
+func TestB09FullDiskInMidRunSaysWhatWasNeededAndWhatThereIs(t *testing.T) {
 	dir := t.TempDir()
 	s, m := newScripted(t, dir, 1)
 	job := scriptedJob(dir)
@@ -302,10 +302,13 @@ func TestB09FullDiskInMidRunSaysWhatWasNeededWhatThereIsAndWhatFits(t *testing.T
 	r, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job)
 	f := wantKept(t, job, r, err, KindSpace)
 	text := f.Error() + "; " + f.Hint
-	for _, want := range []string{"pwrite " + dir + string(filepath.Separator), "at offset 196608, length", "ENOSPC", "needed 574", "available", "--n="} {
+	for _, want := range []string{"pwrite " + dir + string(filepath.Separator), "at offset 196608, length", "ENOSPC", "needed 574", "available", "the file system counts enough free space"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q does not say %q", text, want)
 		}
+	}
+	if strings.Contains(text, "--n=") {
+		t.Errorf("%q says that something fits, and it did not", text)
 	}
 	if strings.Count(text, "at offset") != 1 || strings.Count(text, "pwrite") != 1 {
 		t.Errorf("%q says a thing twice", text)

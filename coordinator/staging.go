@@ -18,7 +18,7 @@ const (
 func (o *output) createStaging() error {
 	f, err := o.dir.create(o.stagingName(), stagingMode)
 	if err != nil {
-		return fileFailure("create", o.at(o.stagingName()), err)
+		return createFailure(o.dir, o.at(o.stagingName()), err)
 	}
 	o.staging = f
 	facts, err := statFile(f)
@@ -39,7 +39,7 @@ func (o *output) createJournal(terms jobTerms) error {
 	name := o.stem.journal(o.jobID, o.epoch)
 	f, err := o.dir.create(name, journalMode)
 	if err != nil {
-		return fileFailure("create", o.at(name), err)
+		return createFailure(o.dir, o.at(name), err)
 	}
 	o.journal = &journal{file: f, name: name}
 	lock, err := tryLock(f)

@@ -208,7 +208,7 @@ func (o *output) seize(r rival) error {
 		return taken("claim", o.path, fmt.Sprintf("another coordinator took this job over just now (epoch %d)", o.epoch), "leave it to that one")
 	}
 	if err != nil {
-		return fileFailure("create", o.at(name), err)
+		return createFailure(o.dir, o.at(name), err)
 	}
 	o.journal = &journal{file: f, name: name}
 	lock, err := tryLock(f)
@@ -266,8 +266,11 @@ func (o *output) takeOverInOrder() error {
 	if err := o.openStaging(); err != nil {
 		return err
 	}
-	if err := o.journal.begin(o.signed(o.found.state.header), o.found.state.compacted()); err != nil {
+	if err := o.giveReserveBack(); err != nil {
 		return err
+	}
+	if err := o.journal.begin(o.signed(o.found.state.header), o.found.state.compacted()); err != nil {
+		return roomForJournal(err)
 	}
 	reach(afterEpochHeader)
 	if err := o.dir.sync(); err != nil && !isUnsupported(err) {
@@ -289,6 +292,33 @@ func (o *output) refuseLiveRivals() error {
 		}
 	}
 	return nil
+}
+
+// giveReserveBack frees what the last journal had reserved behind its records, so that this epoch's has a place also on a
+// disk that others have filled to the last block. What stands in it was read before, and nothing more is appended to it
+// that would count. Where it cannot be freed, it stays.
+func (o *output) giveReserveBack() error {
+	if err := o.refuseSuperseded(); err != nil {
+		return err
+	}
+	if f, err := o.dir.open(o.found.source, accessWrite); err == nil {
+		if facts, err := statFile(f); err == nil && facts.regular() && facts.mine && facts.links == 1 {
+			_ = (&journal{file: f, name: o.found.source}).trim()
+		}
+		return bare(f.Close())
+	}
+	return nil
+}
+
+// roomForJournal says what is needed for a claim on a full disk: hardly anything.
+func roomForJournal(err error) error {
+	f, ok := errors.AsType[*Failure](err)
+	if !ok || f.Kind != KindSpace {
+		return err
+	}
+	told := *f
+	told.Hint = "free a few KiB there, which is what its journal takes"
+	return &told
 }
 
 // standing is the name under which the job's inode was found.
