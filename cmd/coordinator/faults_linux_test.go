@@ -34,12 +34,7 @@ func strace(t *testing.T, bin, dir string, faults []string, args ...string) (cod
 // static builds the program without cgo: faults in the calls of a dynamic loader would prove nothing.
 func static(t *testing.T) string {
 	t.Helper()
-	if _, err := exec.LookPath("strace"); err != nil {
-		t.Skip("no strace here")
-	}
-	if out, err := exec.Command("strace", "-qq", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
-		t.Skipf("strace may not trace here: %v %s", err, out)
-	}
+	needStrace(t)
 	bin := filepath.Join(t.TempDir(), program)
 	build := exec.Command("go", "build", "-o", bin, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -47,6 +42,17 @@ func static(t *testing.T) string {
 		t.Skipf("no toolchain to build with: %v %s", err, out)
 	}
 	return bin
+}
+
+// needStrace skips a test where strace cannot be used. Without static it serves for faults in calls that no loader makes.
+func needStrace(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("strace"); err != nil {
+		t.Skip("no strace here")
+	}
+	if out, err := exec.Command("strace", "-qq", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
+		t.Skipf("strace may not trace here: %v %s", err, out)
+	}
 }
 
 // TestNothingIsFlushedWhereNothingIsToBe looks at every flush of the file after its first byte, reading back included.
