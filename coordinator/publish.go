@@ -35,7 +35,7 @@ func (o *output) finish() (publication, error) {
 	err := o.dir.sync()
 	if unlinked := o.unlinkStaging(); unlinked != nil {
 		p.warnings = append(p.warnings, fmt.Sprintf("%v: the file is complete, and this is a second name of it; remove it with"+
-			" rm -- %s", unlinked, shellQuoted(o.at(o.stagingName()))))
+			" rm -- %s", unlinked, ShellWord(o.at(o.stagingName()))))
 	}
 	if err != nil {
 		p.nameDurable = false

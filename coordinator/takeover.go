@@ -98,7 +98,7 @@ func (o *output) choose(rivals []rival) (rival, error) {
 			fmt.Sprintf("run it again with --restart, or remove what is left: coordinator discard %s", o.quoted()))
 	}
 	return rival{}, refused("resume", o.path, "there is no unfinished job of this output",
-		"coordinator jobs "+shellQuoted(o.dir.path)+" lists those of the directory")
+		"coordinator jobs "+commandPath(o.dir.path)+" lists those of the directory")
 }
 
 func (o *output) refuseSeveral(op string, usable []rival) *Failure {
@@ -405,18 +405,15 @@ func (o *output) fit(ctx context.Context) error {
 }
 
 // quoted is the output's path as a shell takes it.
-func (o *output) quoted() string { return shellQuoted(o.path) }
+func (o *output) quoted() string { return commandPath(o.path) }
 
 // ResumeCommand is the command that goes on with the unfinished job of an output.
-func ResumeCommand(path string) string { return "coordinator resume " + shellQuoted(path) }
+func ResumeCommand(path string) string { return "coordinator resume " + commandPath(path) }
 
-// shellQuoted is a word as a POSIX shell takes it.
-func shellQuoted(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+,:@%=", r)
+// commandPath is a path as an argument of this program in a shell: one that begins with a dash is no flag.
+func commandPath(path string) string {
+	if strings.HasPrefix(path, "-") {
+		path = "./" + path
 	}
-	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	return ShellWord(path)
 }

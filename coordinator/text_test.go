@@ -55,3 +55,16 @@ func TestAShellReadsAWordBackAsItWas(t *testing.T) {
 		t.Errorf("the command is %q", line.String())
 	}
 }
+
+func TestASuggestedCommandTakesAnyNameForAPath(t *testing.T) {
+	for path, want := range map[string]string{
+		"f.txt":        "coordinator resume f.txt",
+		"--help":       "coordinator resume ./--help",
+		"-x y":         "coordinator resume './-x y'",
+		"a\x1b[2Jb\nc": `coordinator resume $'a\x1b[2Jb\nc'`,
+	} {
+		if got := ResumeCommand(path); got != want {
+			t.Errorf("the command for %q is %q, want %q", path, got, want)
+		}
+	}
+}

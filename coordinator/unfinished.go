@@ -169,7 +169,7 @@ func (o *output) chooseToDiscard(rivals []rival) (rival, error) {
 	}
 	switch {
 	case len(chosen) == 0:
-		return rival{}, refused("discard", o.path, "there is no unfinished job of this output", "coordinator jobs "+shellQuoted(o.dir.path)+" lists those of the directory")
+		return rival{}, refused("discard", o.path, "there is no unfinished job of this output", "coordinator jobs "+commandPath(o.dir.path)+" lists those of the directory")
 	case len(chosen) > 1:
 		return rival{}, o.refuseSeveral("discard", chosen)
 	case chosen[0].live:

@@ -74,7 +74,7 @@ how much of them is durable, what they write, and whether they can be resumed. I
 
 // jobText is one job in a line: what a person asks first comes first.
 func jobText(u coordinator.Unfinished, now time.Time) string {
-	line := fmt.Sprintf("%s: %s", u.Output, u.State)
+	line := u.Output + ": " + u.State
 	if u.Reason != "" {
 		line += " (" + u.Reason + ")"
 	}
@@ -85,7 +85,7 @@ func jobText(u coordinator.Unfinished, now time.Time) string {
 	} else {
 		line += fmt.Sprintf(", %s bytes", digits(u.StagedBytes))
 	}
-	return line + ", job " + u.Job + "\n"
+	return coordinator.Printable(line) + ", job " + u.Job + "\n"
 }
 
 // discardReport is what was removed.
@@ -119,7 +119,7 @@ and the output itself is not touched.`,
 		if err != nil {
 			return err
 		}
-		text := fmt.Sprintf("removed the unfinished job %s of %s (%s bytes were durable)\n", removed.Job, args[0], digits(removed.DurableBytes))
+		text := fmt.Sprintf("removed the unfinished job %s of %s (%s bytes were durable)\n", removed.Job, coordinator.Printable(args[0]), digits(removed.DurableBytes))
 		return o.deliver(c, discardReport{SchemaVersion: discardSchema, Removed: removed}, text)
 	}
 	return d.Add(cmd)
