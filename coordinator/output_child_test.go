@@ -20,6 +20,16 @@ func TestChild(t *testing.T) {
 	if !ok {
 		return
 	}
+	if act == "take over" { // what another child has left
+		o, err := openUnfinished(t.Context(), outputRequest{path: path}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := joined(o.takeOver(t.Context()), o.close()); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
 	o := claimedOutput(t, requestFor(path))
 	switch act {
 	case "half": // claim, write half, and wait to be killed

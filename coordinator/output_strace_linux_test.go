@@ -121,6 +121,42 @@ func TestEveryStepIsDurableBeforeTheNextDependsOnIt(t *testing.T) {
 	}
 }
 
+// TestATakeoverFlushesBeforeItsJournalCallsAnythingDurable traces one: what the old journal says holds for the file that
+// it was written of, and a copy was never flushed.
+func TestATakeoverFlushesBeforeItsJournalCallsAnythingDurable(t *testing.T) {
+	strace, err := exec.LookPath("strace")
+	if err != nil {
+		t.Skip("no strace here")
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "f.txt")
+	claimedAndDead(t, requestFor(path))
+	trace := filepath.Join(t.TempDir(), "trace")
+	cmd := childCommand(t, "take over", path, strace, "--seccomp-bpf", "-f", "-y", "-s", "300", "-o", trace,
+		"-e", "trace=openat,write,fsync,ftruncate,fallocate,fcntl,renameat,renameat2,linkat,unlinkat")
+	got := traceOf(t, dir, cmd, trace)
+	got = slices.DeleteFunc(got, func(call string) bool { return strings.Contains(call, ".probe") })
+	want := []string{
+		"create .f.txt.ID.journal.2 O_EXCL O_NOFOLLOW",
+		"lock .f.txt.ID.journal.2",
+		"fsync .f.txt.ID.part",
+		"write .f.txt.ID.journal.2", // the header, what is durable, and the claim
+		"fsync .f.txt.ID.journal.2",
+		"fsync DIRECTORY",
+		"unlinkat .f.txt.ID.journal.1",
+		"ftruncate .f.txt.ID.part",
+		"fallocate .f.txt.ID.journal.2",
+		"fallocate .f.txt.ID.part",
+		"fsync .f.txt.ID.part",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the calls differ (-want +got):\n%s", diff)
+	}
+}
+
 func TestB16EveryRawCallThatASignalInterruptsIsRepeated(t *testing.T) {
 	strace, err := exec.LookPath("strace")
 	if err != nil {

@@ -181,6 +181,10 @@ func (r *run) toReadBack(believed []layout.Extent) (chosen []layout.Extent, all 
 		r.emit(Warning{Text: fmt.Sprintf("everybody may write the staging file (mode %03o, by the umask), so all of it is read back", r.output.mode)})
 		return believed, true
 	}
+	if r.output.doubt != nil {
+		r.emit(Warning{Text: fmt.Sprintf("%v: nobody knows what of the staging file is on the disk, so all of it is read back", r.output.doubt)})
+		return believed, true
+	}
 	if r.job.Verify == VerifyFull {
 		return believed, true
 	}

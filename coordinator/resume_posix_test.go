@@ -509,6 +509,31 @@ func TestAPublishThatDiedInAnyHalfIsFinished(t *testing.T) {
 	}
 }
 
+// TestAPublishedFileThatItsUserMadeReadOnlyIsStillCleanedUp needs a user whom permissions concern.
+func TestAPublishedFileThatItsUserMadeReadOnlyIsStillCleanedUp(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may write everything")
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "f.txt")
+	publishedAndDead(t, path)
+	if err := os.Chmod(path, 0o444); err != nil {
+		t.Fatal(err)
+	}
+	o, err := openUnfinished(t.Context(), outputRequest{path: path}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = o.close() }()
+	if err := o.takeOver(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.finish(); err != nil {
+		t.Fatal(err)
+	}
+	wantNames(t, dir, "f.txt")
+}
+
 func TestAFileThatStandsInTheWayOfAResumeStaysAndSoDoesTheJob(t *testing.T) {
 	dir := memoryDir(t)
 	_, m := newScripted(t, dir, 2)

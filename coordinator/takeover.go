@@ -331,8 +331,11 @@ func (o *output) standing() string {
 
 // openStaging opens the job's inode: under its staging name, or under the final one if it is published already.
 func (o *output) openStaging() error {
-	name := o.standing()
-	f, err := o.dir.open(name, accessWrite)
+	name, want := o.standing(), accessWrite
+	if o.finishing {
+		want = accessRead // its user may have made it read-only
+	}
+	f, err := o.dir.open(name, want)
 	if errors.Is(err, fs.ErrNotExist) {
 		return o.refuseGone()
 	}
@@ -351,6 +354,9 @@ func (o *output) openStaging() error {
 	if flaw := stagingFlaw(facts, o.found.state); flaw != "" {
 		return refused("open", f.Name(), flaw, "look at it; coordinator discard "+o.quoted()+" removes what is ours")
 	}
+	// The new journal will call durable what the old one does. That holds for the file that it was written of, and this may
+	// be a copy of it that nobody ever flushed.
+	o.doubt = o.flush()
 	return nil
 }
 

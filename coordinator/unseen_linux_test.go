@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -116,5 +117,23 @@ func TestAJournalThatCannotBeLookedAtAfterTheClaimIsNotTakenForGone(t *testing.T
 			}
 			wantNames(t, dir, c.left...)
 		})
+	}
+}
+
+// TestAFlushThatFailsAtATakeoverHasAllOfTheFileReadBack lets the first flush of a resume fail.
+func TestAFlushThatFailsAtATakeoverHasAllOfTheFileReadBack(t *testing.T) {
+	var faults atomic.Int64
+	dir := mountFaulty(t, fuseFaults{fsync: func(do func() fuse.Status) fuse.Status {
+		if faults.Add(-1) == 0 {
+			return fuse.EIO
+		}
+		return do()
+	}})
+	_, m := newScripted(t, dir, 2)
+	job := halted(t, dir, m, 4)
+	faults.Store(1)
+	r := resumed(t, job, m)
+	if !slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "all of it is read back") }) {
+		t.Errorf("the warnings are %q", r.Warnings)
 	}
 }
