@@ -30,7 +30,16 @@ func traceOf(t *testing.T, dir string, cmd *exec.Cmd, traceFile string) []string
 		t.Fatal(err)
 	}
 	var calls []string
+	begun := map[string]string{} // by thread: a call during which another thread made one
 	for line := range strings.Lines(string(text)) {
+		thread, _, _ := strings.Cut(line, " ")
+		if head, cut := strings.CutSuffix(line, " <unfinished ...>\n"); cut {
+			begun[thread] = head
+			continue
+		}
+		if _, tail, resumed := strings.Cut(line, " resumed>"); resumed {
+			line = begun[thread] + tail
+		}
 		m := tracedCall.FindStringSubmatch(line)
 		if m == nil || !strings.Contains(line, dir) || strings.HasPrefix(m[3], "-") {
 			continue
