@@ -152,7 +152,8 @@ func TestATakeoverFlushesBeforeItsJournalCallsAnythingDurable(t *testing.T) {
 		"create .f.txt.ID.journal.2 O_EXCL O_NOFOLLOW",
 		"lock .f.txt.ID.journal.2",
 		"fsync .f.txt.ID.part",
-		"write .f.txt.ID.journal.2", // the header, what is durable, and the claim
+		"ftruncate .f.txt.ID.journal.1", // what was reserved for its records
+		"write .f.txt.ID.journal.2",     // the header, what is durable, and the claim
 		"fsync .f.txt.ID.journal.2",
 		"fsync DIRECTORY",
 		"unlinkat .f.txt.ID.journal.1",
