@@ -137,6 +137,23 @@ type ExtentBad struct {
 	Bad BadExtentReport
 }
 
+// RepairPlanned says that a repair is about to change the file, and what it will write.
+type RepairPlanned struct {
+	Extents    int   // to write: what is bad, widened to the grain
+	Bytes      int64 // of them
+	GrainBytes int64
+	CutBytes   int64 // behind the end
+	AddedBytes int64 // that were missing at the end
+}
+
+// Repaired says that everything that a repair wrote is durable and was read again, and what of it is still wrong.
+type Repaired struct {
+	VerifiedBytes    int64
+	ReadPath         string
+	RemainingExtents int64
+	RemainingBytes   int64
+}
+
 // Resumed says that this run goes on with a job that another began.
 type Resumed struct {
 	Epoch        uint64 // how many coordinators the job has had by now
@@ -203,6 +220,12 @@ func (VerifyPlanned) Name() string { return "verify_planned" }
 
 // Name implements Body.
 func (ExtentBad) Name() string { return "extent_bad" }
+
+// Name implements Body.
+func (RepairPlanned) Name() string { return "repair_planned" }
+
+// Name implements Body.
+func (Repaired) Name() string { return "repaired" }
 
 // Name implements Body.
 func (Resumed) Name() string { return "resumed" }

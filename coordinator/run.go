@@ -33,7 +33,8 @@ type run struct {
 	extents []layout.Extent // the whole file's
 	planned []layout.Extent // those that are missing: of a new job all of them
 	under   string          // the output's directory as the workers name it, beneath their root
-	output  *output         // nil where there is no file
+	output  *output         // nil where there is no file of its own
+	inPlace *inPlace        // of a repair: the file that it mends; nil of anything else
 	flush   func() error    // of the output; a test may let it fail
 	claimed bool
 	wire    wireJob
@@ -309,21 +310,23 @@ func (r *run) rules() ledgerRules {
 	return rules
 }
 
-// holder is the output as the dispatcher wants it: an interface that is nil where there is no output.
+// holder is our own hold on the file as the dispatcher wants it: an interface that is nil where there is none.
 func (r *run) holder() holder {
-	if r.output == nil {
-		return nil
+	switch {
+	case r.inPlace != nil:
+		return r.inPlace
+	case r.output != nil:
+		return r.output
 	}
-	return r.output
+	return nil
 }
 
 // locate says which flush covers what a worker writes: ours, if it has opened our own inode through our own kernel.
 func (r *run) locate(p place) (domain, error) {
-	if r.output == nil {
-		return domain(p.handle), nil
-	}
-	ours := r.output.identity()
+	ours, held := r.identity()
 	switch {
+	case !held:
+		return domain(p.handle), nil
 	case p.kernel == "" || p.kernel != kernelID() || !ours.sameDevice(p):
 		return domain(p.handle), nil
 	case ours.sameFile(p):
@@ -334,6 +337,17 @@ func (r *run) locate(p place) (domain, error) {
 			Err: &refusedWorker{reason: fmt.Errorf("the worker's root %q holds another file of this name", r.wire.root)},
 		}
 	}
+}
+
+// identity is the inode that we hold, if we hold one.
+func (r *run) identity() (id fileID, held bool) {
+	switch {
+	case r.inPlace != nil:
+		return r.inPlace.id, true
+	case r.output != nil:
+		return r.output.identity(), true
+	}
+	return fileID{}, false
 }
 
 // publish gives the file its name. Once begun it is finished: it takes no notice of ctx.

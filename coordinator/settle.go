@@ -18,7 +18,7 @@ func (r *run) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if r.output == nil || r.job.Sync == SyncNone {
+	if r.holder() == nil || r.job.Sync == SyncNone {
 		return fault
 	}
 	r.emit(PhaseBegan{Phase: PhaseFlush})
@@ -39,8 +39,10 @@ func (r *run) settle(ctx context.Context) error {
 func (r *run) mend(ctx context.Context, fault error) error {
 	r.emit(FlushFailed{Final: true, Err: fault})
 	all := wholeFile(r.layout.Size()).extents
-	if err := r.output.revoke(all); err != nil {
-		return err
+	if r.output != nil {
+		if err := r.output.revoke(all); err != nil {
+			return err
+		}
 	}
 	again, err := r.rewriteBad(ctx)
 	if err != nil {
@@ -57,7 +59,7 @@ func (r *run) mend(ctx context.Context, fault error) error {
 		f.Err = fmt.Errorf("the final flush failed twice, with everything bad written again between: %w", f.Err)
 		return &f
 	}
-	return r.output.record(all)
+	return r.holder().record(all)
 }
 
 func (r *run) finalFlush() error {
@@ -69,7 +71,7 @@ func (r *run) finalFlush() error {
 	return nil
 }
 
-// rewriteBad reads the whole file back and writes again what is not right, or not known to be. fault is a worker's word
+// rewriteBad reads the whole file back, of a repair what it wrote, and writes again what is not right, or not known to be. fault is a worker's word
 // that its file could not be closed.
 func (r *run) rewriteBad(ctx context.Context) (fault, err error) {
 	found, err := r.readBack(ctx, r.extents)

@@ -41,6 +41,7 @@ type VerifyJob struct {
 	Length   int64     // bytes to look at; 0: to the end
 	ReadPath ReadPath  // "": ReadUncached
 	ListMax  int       // bad extents that are listed; all are counted
+	Repair   bool      // write what is bad again, in place; nothing may be inferred then
 	Lease    time.Duration
 }
 
@@ -50,9 +51,11 @@ type VerifyJob struct {
 // The report is valid with an error too. What is wrong with the file is a *Failure of KindBad, and comes after everything
 // was looked at: a read error is a bad extent, and the rest goes on. A file that is changed meanwhile is looked at as it
 // is at each moment; a warning tells of it.
+//
+// With Repair it goes on: see repair.go.
 func VerifyFile(ctx context.Context, cfg Config, job VerifyJob) (VerifyReport, error) {
 	v := newVerification(cfg, job)
-	err := v.complete(ctx)
+	err := v.leave(v.complete(ctx))
 	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		err = context.Cause(ctx)
 	} else if err != nil {
@@ -67,20 +70,25 @@ type verification struct {
 
 	job      VerifyJob
 	subject  subject
-	planned  VerifyPlanned
+	told     VerifyPlanned
 	whole    layout.Extent // of the file as it should be, what is asked for
 	findings findings
 	looked   time.Duration // spent with reading
 
-	concluded bool // every byte of the range was looked at
+	concluded bool     // every byte of the range was looked at
+	repaired  repaired // what came of the repair
 }
 
 func newVerification(cfg Config, job VerifyJob) *verification {
 	if job.ReadPath == "" {
 		job.ReadPath = ReadUncached
 	}
+	sync := SyncNone
+	if job.Repair {
+		sync = SyncBatch
+	}
 	r := newRun(cfg, Job{
-		Spec: job.Spec, Verify: VerifyFull, Sync: SyncNone, Lease: job.Lease,
+		Spec: job.Spec, Verify: VerifyFull, Sync: sync, Lease: job.Lease,
 		Target: Target{Sink: SinkPwrite, Path: job.Path, Root: job.Root, Dir: job.Dir},
 	})
 	return &verification{run: r, job: job, findings: findings{listMax: job.ListMax, first: -1}}
@@ -88,21 +96,21 @@ func newVerification(cfg Config, job VerifyJob) *verification {
 
 // complete is a verification from its beginning to its verdict.
 func (v *verification) complete(ctx context.Context) error {
-	for _, stage := range []func(context.Context) error{
+	err := v.inOrder(ctx,
 		v.examine, // the file
 		v.compile, // what it should be
+		v.hold,    // of a repair
 		v.engage,  // the workers
 		v.look,    // every byte
 		v.conclude,
-	} {
-		if err := stage(ctx); err != nil {
-			return err
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
+	)
+	if err != nil {
+		return err
 	}
-	return v.verdict()
+	if err := v.verdict(); err != nil {
+		return v.repair(ctx, err)
+	}
+	return nil
 }
 
 // compile compiles the content, of which the file's size may tell a part, and settles the range.
@@ -167,11 +175,12 @@ func (v *verification) engage(ctx context.Context) error {
 		return err
 	}
 	v.newRound()
-	v.planned = VerifyPlanned{
+	v.planDamage()
+	v.told = VerifyPlanned{
 		JobID: v.jobID(), Spec: v.run.job.Spec, SizeBytes: v.layout.Size(), FileBytes: v.subject.sizeBytes, File: v.job.Path,
 		Inferred: v.job.Infer, Range: v.whole, ReadPath: v.job.ReadPath, Threads: v.threads(),
 	}
-	v.emit(v.planned)
+	v.emit(v.told)
 	for _, h := range v.crew {
 		v.emit(readyEvent(h.about, ""))
 	}
@@ -194,6 +203,7 @@ func (v *verification) absent() layout.Extent {
 // conclude adds what needs no reading: bytes that the file does not have, and whether it was changed meanwhile.
 func (v *verification) conclude(context.Context) error {
 	if e := v.absent(); e.Len > 0 {
+		v.findings.damage.add(e)
 		want := make([]byte, min(e.Len, excerptMax))
 		v.layout.Fill(want, e.Off)
 		v.findings.join(badExtent{Damage: layout.Damage{
@@ -202,10 +212,16 @@ func (v *verification) conclude(context.Context) error {
 	}
 	v.findings.close(v.tellBad)
 	v.concluded = true
-	if info, err := os.Stat(v.subject.path); err != nil || info.Size() != v.subject.sizeBytes || !info.ModTime().Equal(v.subject.modified) {
+	if v.changed() {
 		v.emit(Warning{Text: "the file was changed while it was read"})
 	}
 	return nil
+}
+
+// changed says whether somebody changed the file since it was examined.
+func (v *verification) changed() bool {
+	info, err := os.Stat(v.subject.path)
+	return err != nil || info.Size() != v.subject.sizeBytes || !info.ModTime().Equal(v.subject.modified)
 }
 
 // excerptMax is how much of what is missing is shown.

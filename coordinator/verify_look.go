@@ -17,15 +17,28 @@ const (
 	chunksAheadPerSlot = 4 // how far the fastest slot may be ahead of the slowest
 )
 
-// look has the workers read the range, each thread a chunk at a time, and takes what they find in the order of the
-// offsets. Only as many chunks are on their way as there is memory for, however large the file is.
-//
-//	cut ──► ordered, bounded ──────────────────────► merge
-//	   └──► waiting ──► slot, slot, ... ──► done ──┘
+// look has the workers read the range.
 func (v *verification) look(ctx context.Context) error {
 	v.emit(PhaseBegan{Phase: PhaseVerify})
 	began := time.Now()
 	defer func() { v.looked = time.Since(began) }()
+	return v.sweep(ctx, sweep{extents: layout.NewExtents(v.present()), path: v.job.ReadPath, found: &v.findings, tell: v.tellBad})
+}
+
+// sweep is one reading of extents.
+type sweep struct {
+	extents layout.Extents
+	path    ReadPath
+	found   *findings
+	tell    func(badExtent) // of what is listed
+}
+
+// sweep has the workers read extents, each thread a chunk at a time, and takes what they find in the order of the
+// offsets. Only as many chunks are on their way as there is memory for, however large the file is.
+//
+//	cut ──► ordered, bounded ──────────────────────► merge
+//	   └──► waiting ──► slot, slot, ... ──► done ──┘
+func (v *verification) sweep(ctx context.Context, s sweep) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	slots := v.threads()
 	waiting, ordered := make(chan *chunk), make(chan *chunk, chunksAheadPerSlot*slots)
@@ -35,26 +48,25 @@ func (v *verification) look(ctx context.Context) error {
 		for range h.about.threads {
 			working.Go(func() {
 				for c := range waiting {
-					v.lookAt(ctx, w, c)
+					v.lookAt(ctx, w, s.path, c)
 				}
 			})
 		}
 	}
-	working.Go(func() { v.feed(ctx, waiting, ordered) })
-	err := v.merge(ctx, ordered)
+	working.Go(func() { v.feed(ctx, s, waiting, ordered) })
+	err := s.merge(ctx, ordered)
 	cancel(err)
 	working.Wait()
 	return err
 }
 
-// feed cuts the range and gives the chunks out, until ctx ends.
-func (v *verification) feed(ctx context.Context, waiting, ordered chan<- *chunk) {
+// feed cuts the extents and gives the chunks out, until ctx ends.
+func (v *verification) feed(ctx context.Context, s sweep, waiting, ordered chan<- *chunk) {
 	defer close(waiting)
 	defer close(ordered)
-	e := v.present()
-	lenMax := roundUp(min(chunkMaxBytes, e.Len/int64(v.threads()*chunksPerSlotMin)+1), chunkGrainBytes)
-	for part := range layout.NewExtents(e).Cut(chunkGrainBytes, lenMax) {
-		c := &chunk{extent: part, listMax: v.job.ListMax, done: make(chan struct{})}
+	lenMax := roundUp(min(chunkMaxBytes, s.extents.Bytes()/int64(v.threads()*chunksPerSlotMin)+1), chunkGrainBytes)
+	for part := range s.extents.Cut(chunkGrainBytes, lenMax) {
+		c := &chunk{extent: part, listMax: s.found.listMax, done: make(chan struct{}), damage: v.newDamage()}
 		for _, to := range []chan<- *chunk{ordered, waiting} {
 			select {
 			case to <- c:
@@ -66,7 +78,7 @@ func (v *verification) feed(ctx context.Context, waiting, ordered chan<- *chunk)
 }
 
 // merge takes the chunks in order, up to the first that failed.
-func (v *verification) merge(ctx context.Context, ordered <-chan *chunk) error {
+func (s sweep) merge(ctx context.Context, ordered <-chan *chunk) error {
 	for c := range ordered {
 		select {
 		case <-c.done:
@@ -76,17 +88,17 @@ func (v *verification) merge(ctx context.Context, ordered <-chan *chunk) error {
 		if c.err != nil {
 			return c.err
 		}
-		v.findings.take(c, v.tellBad)
+		s.found.take(c, s.tell)
 	}
 	return context.Cause(ctx)
 }
 
 // lookAt has a worker look at a chunk.
-func (v *verification) lookAt(ctx context.Context, w *grpcWriter, c *chunk) {
+func (v *verification) lookAt(ctx context.Context, w *grpcWriter, path ReadPath, c *chunk) {
 	defer close(c.done)
 	c.back, c.err = w.verify(ctx, look{
 		extents: []layout.Extent{c.extent},
-		path:    v.job.ReadPath,
+		path:    path,
 		told:    func(bytes int64) { v.emit(Verified{Bytes: bytes}) },
 		bad:     c.add,
 	})
@@ -109,6 +121,7 @@ type chunk struct {
 	unread      int64       // bytes that are not there, or could not be read
 	end         int64       // of the last bad extent
 	disorder    bool        // the worker told of extents that cannot be
+	damage      *damage     // of a repair: all of them, on the grain
 	back        readBack
 	err         error
 }
@@ -117,6 +130,9 @@ type chunk struct {
 func (c *chunk) add(b badExtent) {
 	c.disorder = c.disorder || b.Extent.Off < max(c.end, c.extent.Off) || b.Extent.Len < 1 || b.Extent.Len > c.extent.End()-b.Extent.Off
 	c.end = b.Extent.End()
+	if !c.disorder {
+		c.damage.add(b.Extent)
+	}
 	if b.Class == layout.ClassUnreadable || b.Class == layout.ClassTruncated {
 		c.unread += b.Differing
 	}
@@ -152,6 +168,7 @@ type findings struct {
 	all     tally
 	listed  []badExtent
 	open    *badExtent // may be one with the next
+	damage  *damage    // of a repair: all of them, on the grain
 	back    readBack
 }
 
@@ -160,6 +177,7 @@ func (f *findings) take(c *chunk, tell func(badExtent)) {
 	f.back.readBytes += c.back.readBytes
 	f.back.holeBytes += c.back.holeBytes
 	f.back.readPath = weakestPath(f.back.readPath, c.back.readPath)
+	f.damage.merge(c.damage)
 	if c.first == nil {
 		f.close(tell)
 		return

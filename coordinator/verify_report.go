@@ -22,7 +22,7 @@ type VerifyReport struct {
 	File          string `json:"file"`
 	LinksTo       string `json:"links_to,omitempty"` // what the file's name leads to, if it is a symbolic link
 	Complete      bool   `json:"complete"`           // every byte of the range was looked at
-	Good          bool   `json:"good"`               // complete, nothing bad, and the right size where it was asked for
+	Good          bool   `json:"good"`               // complete, nothing bad, and the right size where it was asked for; or all of that after a repair
 
 	FileBytes     int64  `json:"file_bytes"`
 	ExpectedBytes int64  `json:"expected_bytes"`
@@ -42,6 +42,8 @@ type VerifyReport struct {
 	Listed         []BadExtentReport `json:"listed"` // the first of them, in the order of their offsets
 	ListMax        int               `json:"list_max"`
 	Suspicion      string            `json:"suspicion,omitempty"` // what all of it together looks like
+
+	Repair *RepairReport `json:"repair,omitempty"` // of a repair that was begun; all above is as it was before
 
 	ElapsedSeconds float64 `json:"elapsed_seconds"`
 	ReadSeconds    float64 `json:"read_seconds"`
@@ -91,6 +93,23 @@ type BadExtentReport struct {
 	Error             *ErrorReport `json:"error,omitempty"` // of reading
 }
 
+// RepairReport is what a repair did, in place: until it is complete the file's name shows a partly repaired file.
+type RepairReport struct {
+	Complete         bool              `json:"complete"`         // all that was written is durable and was read again
+	RepairedExtents  int64             `json:"repaired_extents"` // bad ones, less those that remain; 0 before it is complete
+	RepairedBytes    int64             `json:"repaired_bytes"`   // that differed, less those that remain
+	WrittenExtents   int               `json:"written_extents"`  // planned: what was bad, widened to the grain
+	WrittenBytes     int64             `json:"written_bytes"`
+	GrainBytes       int64             `json:"grain_bytes"`
+	CutBytes         int64             `json:"cut_bytes"`   // behind the end
+	AddedBytes       int64             `json:"added_bytes"` // missing at the end
+	VerifiedBytes    int64             `json:"verified_bytes"`
+	ReadPath         string            `json:"verified_read_path"`
+	RemainingExtents int64             `json:"remaining_extents"` // bad after they were written
+	RemainingBytes   int64             `json:"remaining_bytes"`   // that differ
+	Remaining        []BadExtentReport `json:"remaining"`         // the first of them
+}
+
 // className is a class as reports write it.
 func className(c layout.Class) string { return strings.ReplaceAll(c.String(), " ", "_") }
 
@@ -124,6 +143,11 @@ func (v *verification) end(err error) VerifyReport {
 	if err != nil {
 		r.Errors = append(r.Errors, errorReport("verify", err))
 	}
+	if v.repaired.began {
+		r.Repair = v.repairReport()
+		survived := folded.Errors[:len(folded.Errors)-len(r.Errors)] // flushes that failed
+		r.Errors = append(survived, r.Errors...)
+	}
 	if v.layout != nil {
 		v.describe(&r)
 	}
@@ -146,6 +170,25 @@ func (v *verification) end(err error) VerifyReport {
 	r.Good = err == nil
 	if r.Complete = v.concluded; r.Complete {
 		r.Suspicion = v.suspicion()
+	}
+	return r
+}
+
+// repairReport tells of a repair that was begun.
+func (v *verification) repairReport() *RepairReport {
+	left := &v.repaired.left
+	found, remaining := v.findings.all.sum(), left.all.sum()
+	r := &RepairReport{
+		Complete: v.repaired.complete, WrittenExtents: len(v.extents), WrittenBytes: lengthOf(v.extents), GrainBytes: v.policy.grainBytes,
+		CutBytes: v.excess(), AddedBytes: v.lacking(), VerifiedBytes: left.back.readBytes + left.back.holeBytes, ReadPath: left.back.readPath,
+		RemainingExtents: remaining.extents, RemainingBytes: remaining.differing, Remaining: []BadExtentReport{},
+	}
+	if r.Complete {
+		r.RepairedExtents = max(0, found.extents-remaining.extents)
+		r.RepairedBytes = max(0, found.differing-remaining.differing)
+	}
+	for _, b := range left.listed {
+		r.Remaining = append(r.Remaining, badReport(b))
 	}
 	return r
 }

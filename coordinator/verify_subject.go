@@ -152,18 +152,23 @@ func exactN(rules []layout.Rule, sizeBytes int64) (int64, bool) {
 // headBytes is how much of the file's beginning a guess is made of.
 const headBytes = 64 << 10
 
-// guess says which parameters the beginning of the file looks like, if those are not the ones that were given.
-func (v *verification) guess() string {
+// head is the file's beginning; nothing where it cannot be read.
+func (v *verification) head() []byte {
 	f, err := os.Open(v.subject.path)
 	if err != nil {
-		return ""
+		return nil
 	}
 	defer func() { _ = f.Close() }() // only read
 	head := make([]byte, min(headBytes, v.subject.sizeBytes))
 	if _, err := io.ReadFull(f, head); err != nil {
-		return ""
+		return nil
 	}
-	rules, ok := layout.GuessRules(head)
+	return head
+}
+
+// guess says which parameters the beginning of the file looks like, if those are not the ones that were given.
+func (v *verification) guess() string {
+	rules, ok := layout.GuessRules(v.head())
 	spec := v.run.job.Spec
 	if !ok || spec.Kind == layout.KindRules && layout.FormatRules(rules) == layout.FormatRules(spec.Rules) {
 		return ""

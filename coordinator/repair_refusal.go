@@ -1,0 +1,145 @@
+package coordinator
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"gigafizz/layout"
+)
+
+// wrongMaxShare is the part of a range of which more is no damage but another file: one in so many.
+const wrongMaxShare = 10
+
+// permit refuses a repair that could destroy what it does not understand. Nothing was changed.
+func (v *verification) permit(ctx context.Context) error {
+	for _, refuse := range []func() *Failure{v.refuseMisfit, v.refuseOtherParameters, v.refuseLonger, v.refuseTooWrong} {
+		if f := refuse(); f != nil {
+			return f
+		}
+	}
+	if err := v.inPlace.refuseJobs(ctx, v.job.Path); err != nil { // one may have begun meanwhile
+		return err
+	}
+	if v.changed() {
+		return refused("repair", v.job.Path, "another program changed it while it was read", "see who writes it, and run again when nobody does")
+	}
+	return v.inPlace.refuseReplaced(v.job.Path)
+}
+
+// refuseMisfit refuses a range of a file whose size is wrong, unless the range has all of the end that is wrong: a size can
+// only be mended as a whole, and nothing is written to a file that has another.
+func (v *verification) refuseMisfit() *Failure {
+	have, want := v.subject.sizeBytes, v.layout.Size()
+	if have == want || v.sizeCounts() && have >= v.whole.Off {
+		return nil
+	}
+	return refused("repair", v.job.Path, fmt.Sprintf("it has %d bytes instead of %d, and the range from %d to %d does not have all of what is wrong with its end",
+		have, want, v.whole.Off, v.whole.End()), "leave out --offset and --length")
+}
+
+// refuseOtherParameters refuses a file of another content. The classes of what is bad may show that; a place or two of
+// lines that others would have is damage all the same, such as a block that an older file left there. So may the file's
+// beginning: words that differ in few bits, such as Bazz and Buzz, pass for flipped bits otherwise.
+func (v *verification) refuseOtherParameters() *Failure {
+	sum, other := v.findings.all.sum(), v.findings.all[layout.ClassOtherParameters]
+	mostly := other.bytes > 0 && other.bytes >= sum.bytes-other.bytes
+	everywhere := other.extents >= periodsMin || other.bytes > v.whole.Len/wrongMaxShare
+	guess := v.guess()
+	if (!mostly || !everywhere) && !v.beginsOtherwise() {
+		return nil
+	}
+	reason := "the damage looks like other parameters"
+	if guess != "" {
+		reason += "; " + guess
+	}
+	return refused("repair", v.job.Path, reason, "look at the parameters; "+v.anew())
+}
+
+// periodsMin is how often what other parameters would write is there before it is no coincidence.
+const periodsMin = 3
+
+// beginsOtherwise says whether every line of the file's beginning is what other rules would write, which rules that repeat
+// there tell from ours.
+func (v *verification) beginsOtherwise() bool {
+	spec, head := v.run.job.Spec, v.head()
+	rules, ok := layout.GuessRules(head)
+	if !ok || spec.Kind != layout.KindRules {
+		return false
+	}
+	seen := int64(bytes.Count(head, []byte{'\n'})) / periodsMin
+	differs := func(a, b []layout.Rule) bool {
+		return slices.ContainsFunc(a, func(r layout.Rule) bool { return r.Divisor <= seen && !slices.Contains(b, r) })
+	}
+	return differs(rules, spec.Rules) || differs(spec.Rules, rules)
+}
+
+// refuseLonger refuses to cut a file that goes on as the same content of a larger size does: those bytes are no damage.
+func (v *verification) refuseLonger() *Failure {
+	excess := v.excess()
+	if excess == 0 {
+		return nil
+	}
+	longer, ok := v.longer()
+	if !ok {
+		return nil
+	}
+	got := make([]byte, min(excess, excessLookedBytes))
+	if n, err := v.inPlace.file.ReadAt(got, v.layout.Size()); err != nil || n < len(got) {
+		return nil // no evidence
+	}
+	for range layout.Compare(longer, got, v.layout.Size(), make([]byte, len(got))) {
+		return nil
+	}
+	return refused("repair", v.job.Path, fmt.Sprintf("it goes on behind its %d bytes as the content of %s does: it is a longer file, and would be cut",
+		v.layout.Size(), longer.Spec()), "look at the parameters; if it is to be cut: truncate -s "+fmt.Sprint(v.layout.Size())+" "+commandPath(v.job.Path))
+}
+
+// excessLookedBytes is how much behind the end is compared with what a longer file has there.
+const excessLookedBytes = 1 << 20
+
+// longer is the smallest content of this kind that is no shorter than the file.
+func (v *verification) longer() (*layout.Layout, bool) {
+	spec := v.run.job.Spec
+	if spec.Kind == layout.KindRandom {
+		spec.Bytes = v.subject.sizeBytes
+	} else {
+		n, err := layout.LargestN(spec.Rules, v.subject.sizeBytes)
+		if err != nil {
+			return nil, false
+		}
+		if _, exact := exactN(spec.Rules, v.subject.sizeBytes); !exact {
+			n++
+		}
+		spec.N = n
+	}
+	l, err := layout.New(spec)
+	return l, err == nil && l.Size() >= v.subject.sizeBytes
+}
+
+// refuseTooWrong refuses a range of which more than a tenth is wrong. Bytes that the file does not have are wrong, and those
+// that it has too many.
+func (v *verification) refuseTooWrong() *Failure {
+	excess := v.excess()
+	wrong, of := v.findings.all.sum().differing+excess, v.whole.Len+excess
+	if wrong <= of/wrongMaxShare {
+		return nil
+	}
+	hint := v.anew()
+	if v.whole.Len < v.layout.Size() {
+		hint = "without --offset and --length the whole file is judged; " + hint
+	}
+	return refused("repair", v.job.Path, fmt.Sprintf("%.3g %% is wrong (%d of %d bytes), and more than 10 %% is taken for another file and not for damage",
+		100*float64(wrong)/float64(of), wrong, of), hint)
+}
+
+// anew is what writes the whole file again.
+func (v *verification) anew() string {
+	spec := v.run.job.Spec
+	content := fmt.Sprintf("--n=%d --rules=%s", spec.N, ShellWord(layout.FormatRules(spec.Rules)))
+	if spec.Kind == layout.KindRandom {
+		content = fmt.Sprintf("--layout=random:%d --size=%d", spec.Seed, spec.Bytes)
+	}
+	return fmt.Sprintf("to write it anew: coordinator run %s --out=%s --overwrite", content, ShellWord(v.job.Path))
+}
