@@ -40,6 +40,8 @@ func (t *tally) apply(e coordinator.Event) {
 		t.size, t.flushes = b.SizeBytes, b.Sync != coordinator.SyncNone
 	case coordinator.VerifyPlanned:
 		t.size, t.checking = b.Range.Len, true
+	case coordinator.RepairPlanned: // from here on it is a run
+		t.size, t.flushes, t.checking = b.Bytes, true, false
 	case coordinator.Resumed:
 		t.found += b.DurableBytes
 	case coordinator.Revoked:

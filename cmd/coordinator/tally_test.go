@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"gigafizz/coordinator"
+	"gigafizz/layout"
 )
 
 func at(seconds float64, body coordinator.Body) coordinator.Event {
@@ -167,4 +168,23 @@ func TestPresentRateIsThatOfTheLastTwoSeconds(t *testing.T) {
 			t.Fatalf("%d slots are kept", len(w.slots))
 		}
 	})
+}
+
+func TestTallyOfARepairIsThatOfWhatIsWritten(t *testing.T) {
+	var ta tally
+	ta.apply(at(0, coordinator.VerifyPlanned{Range: layout.Extent{Len: 10e9}}))
+	ta.apply(at(0, coordinator.PhaseBegan{Phase: coordinator.PhaseVerify}))
+	ta.apply(at(1, coordinator.Verified{Bytes: 10e9}))
+	ta.apply(at(1, coordinator.RepairPlanned{Extents: 2, Bytes: 2e9}))
+	ta.apply(at(1, coordinator.PhaseBegan{Phase: coordinator.PhaseWrite}))
+	ta.apply(at(2, coordinator.Progress{Accepted: 1e9}))
+	if got, want := ta.line(2*time.Second), "write: 1.0 GB of 2.0 GB (50 %), 1.00 GB/s now, 1s left"; got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	ta.apply(at(3, coordinator.Progress{Accepted: 1e9}))
+	ta.apply(at(3, coordinator.PhaseBegan{Phase: coordinator.PhaseVerify}))
+	ta.apply(at(4, coordinator.Verified{Bytes: 5e8}))
+	if got, want := ta.line(4*time.Second), "verify: 500 MB read back"; got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
 }

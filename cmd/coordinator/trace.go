@@ -93,6 +93,14 @@ func traceBody(body coordinator.Body) map[string]any {
 			"job": b.JobID, "file": b.File, "size_bytes": b.SizeBytes, "file_bytes": b.FileBytes, "inferred": b.Inferred,
 			"range": traceExtent(b.Range), "read_path": b.ReadPath, "threads": b.Threads,
 		}
+	case coordinator.RepairPlanned:
+		return map[string]any{
+			"extents": b.Extents, "bytes": b.Bytes, "grain_bytes": b.GrainBytes, "cut_bytes": b.CutBytes, "added_bytes": b.AddedBytes,
+		}
+	case coordinator.Repaired:
+		return map[string]any{
+			"verified_bytes": b.VerifiedBytes, "read_path": b.ReadPath, "remaining_extents": b.RemainingExtents, "remaining_bytes": b.RemainingBytes,
+		}
 	case coordinator.ExtentBad:
 		return map[string]any{"bad_extent": b.Bad}
 	case coordinator.Published:

@@ -27,6 +27,7 @@ type verifyOptions struct {
 	threads quantity.Count
 	cached  bool
 	list    quantity.Count
+	repair  bool
 	lease   time.Duration
 }
 
@@ -48,25 +49,39 @@ func (o *verifyOptions) flags() *pflag.FlagSet {
 	return f
 }
 
+// repairFlags are those of what verify changes.
+func (o *verifyOptions) repairFlags() *pflag.FlagSet {
+	f := manners.NewFlags("Repair")
+	f.BoolVar(&o.repair, "repair", false, "write what is bad again, in place, and verify it again; needs --n, or --size of a random file")
+	return f
+}
+
 // newVerifyCommand reads a file and says which bytes are wrong, and what kind of wrong.
 func newVerifyCommand(c *manners.Console) *cobra.Command {
 	o := &verifyOptions{}
-	d := manners.Command{Codes: []int{manners.ExitOK, manners.ExitRuntime, manners.ExitUsage, manners.ExitBad, manners.ExitRefused, manners.ExitInterrupt, manners.ExitQuit, manners.ExitReaderGone, manners.ExitTerminated}}
+	d := manners.Command{Codes: []int{manners.ExitOK, manners.ExitRuntime, manners.ExitUsage, manners.ExitBad, manners.ExitSpace, manners.ExitRefused, manners.ExitInterrupt, manners.ExitQuit, manners.ExitReaderGone, manners.ExitTerminated}}
 	d.Meanings = map[int]string{
-		manners.ExitOK:      "every byte of the range is right, and the size too",
-		manners.ExitRuntime: "error at run time: the file could not be read",
-		manners.ExitRefused: "refused: it is no regular file",
+		manners.ExitOK:      "every byte of the range is right, and the size too; or all was repaired and verified again",
+		manners.ExitRuntime: "error at run time: the file could not be read, or what is bad not be written again",
+		manners.ExitBad:     "bad extents, or a wrong size; with --repair: that remain after it",
+		manners.ExitSpace:   "no space for what is to be repaired",
+		manners.ExitRefused: "refused: it is no regular file; or what --repair does not write into, and nothing was changed",
 	}
-	d.Groups = append(d.Groups, o.content.flags(), o.flags(), o.telling.flags())
+	d.Groups = append(d.Groups, o.content.flags(), o.flags(), o.repairFlags(), o.telling.flags())
 	cmd := &cobra.Command{
 		Use:   "verify FILE [--n=COUNT]",
 		Short: "which bytes of a file are wrong, and what kind of wrong",
 		Long: `verify reads every byte of a file, past the page cache where that can be measured, and compares it with what belongs there;
 no reference copy is needed. It changes nothing. Without --n it takes n from the size of the file, and says so: a file that
-was cut at the end of a line cannot be told from one of a smaller n.`,
+was cut at the end of a line cannot be told from one of a smaller n.
+
+With --repair, what is bad is written again, flushed, and verified again past the page cache. The file keeps its inode, mode
+and owner, and meanwhile its name shows it partly repaired. Nothing is changed where the damage looks like other parameters, or
+more than 10 % is wrong. A repair that is interrupted is run again.`,
 		Example: `  coordinator verify fizz.txt --n=1e9
   coordinator verify fizz.txt                     n from the size of the file
   coordinator verify fizz.txt --n=1e9 --offset=4GiB --length=1MiB
+  coordinator verify fizz.txt --n=1e9 --repair
   coordinator verify noise.bin --layout=random:42 --json=report.json`,
 		Args: oneFile,
 	}
@@ -99,7 +114,7 @@ func oneFile(cmd *cobra.Command, args []string) error {
 func (o *verifyOptions) check(flags *pflag.FlagSet, file string, c *manners.Console) (coordinator.VerifyJob, error) {
 	job := coordinator.VerifyJob{
 		Path: file, Root: localRoot, Offset: int64(o.offset), Length: int64(o.length), ReadPath: coordinator.ReadUncached,
-		ListMax: int(min(o.list, listMax)), Lease: o.lease,
+		ListMax: int(min(o.list, listMax)), Lease: o.lease, Repair: o.repair,
 	}
 	if o.cached {
 		job.ReadPath = coordinator.ReadCached
@@ -119,9 +134,28 @@ func (o *verifyOptions) check(flags *pflag.FlagSet, file string, c *manners.Cons
 	if err := checkTelling(&o.telling, c, target{name: file, file: true}); err != nil {
 		return job, err
 	}
+	if o.repair {
+		if err := o.explicit(flags, file); err != nil {
+			return job, err
+		}
+	}
 	var err error
 	job.Spec, job.Infer, err = o.spec(flags)
 	return job, err
+}
+
+// explicit refuses a repair whose content was not named on this command line: neither the size of a damaged file nor a
+// variable of the environment that was set for something else says what belongs there.
+func (o *verifyOptions) explicit(flags *pflag.FlagSet, file string) error {
+	name, want := "n", "--n=COUNT"
+	if o.layout.kind == layout.KindRandom {
+		name, want = "size", "--layout="+o.layout.String()+" --size=SIZE"
+	}
+	if manners.Stated(flags, name) {
+		return nil
+	}
+	return manners.UsageError("--repair", fmt.Sprintf("%s verify %s %s --repair, with what it was written with", program, coordinator.ShellWord(file), want),
+		"--%s has to be named: a size that damage may have changed does not tell what is to be written", name)
 }
 
 // spec is the content, and what of it the file's size has to tell.
@@ -163,7 +197,16 @@ func (j *verifying) run(ctx context.Context) error {
 	})
 	progress.stop()
 	told := errors.Join(results.report(report), results.close(), j.summarize(report))
-	return firstOf(err, told)
+	return firstOf(partly(err, report), told)
+}
+
+// partly adds to an interrupted repair what has become of the file.
+func partly(err error, r coordinator.VerifyReport) error {
+	i, ok := errors.AsType[manners.Interrupted](err)
+	if !ok || r.Repair == nil || r.Repair.Complete {
+		return err
+	}
+	return &coordinator.Failure{Op: "repair", Path: r.File, Err: i, Hint: "the same command again: the file is partly repaired"}
 }
 
 // verify has a worker in this process read the file.
@@ -200,6 +243,9 @@ func (j *verifying) echo(e coordinator.Event) {
 		}
 		j.console.Say("verify %s as %s%s", b.File, contents(l), from)
 		j.console.Say("bytes %d to %d, read %s, %s", b.Range.Off, b.Range.End(), b.ReadPath, plural(int64(b.Threads), "thread"))
+	case coordinator.RepairPlanned:
+		j.console.Say("repair %s in place: %s to write, %s%s%s", title(j.job.Path), plural(int64(b.Extents), "extent"),
+			plural(b.Bytes, "byte"), both(b.Bytes), sizeChange(b.CutBytes, b.AddedBytes))
 	case coordinator.Warning:
 		j.console.Say("warning: %s", b.Text)
 	}

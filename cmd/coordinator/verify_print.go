@@ -14,8 +14,7 @@ const excerptShown = 32
 func verifySummary(r coordinator.VerifyReport) []string {
 	var lines []string
 	for _, b := range r.Listed {
-		lines = append(lines, fmt.Sprintf("offset %d, length %d: %s; expected %s, found %s",
-			b.OffsetBytes, b.LengthBytes, badText(b), excerpt(b.Expected, b.LengthBytes), excerpt(b.Actual, b.LengthBytes)))
+		lines = append(lines, badLine(b))
 	}
 	if more := r.BadExtents - int64(len(r.Listed)); more > 0 {
 		lines = append(lines, fmt.Sprintf("and %s more (--list=COUNT tells more of them)", plural(more, "bad extent")))
@@ -27,7 +26,50 @@ func verifySummary(r coordinator.VerifyReport) []string {
 	if r.Suspicion != "" {
 		lines = append(lines, r.Suspicion)
 	}
+	if r.Repair != nil {
+		lines = append(lines, repairLines(r)...)
+	}
 	return append(lines, verdictText(r))
+}
+
+// repairLines tell what a repair did, and what it left.
+func repairLines(r coordinator.VerifyReport) []string {
+	p := r.Repair
+	done := "wrote"
+	if !p.Complete {
+		done = "not completed: was to write"
+	}
+	lines := []string{fmt.Sprintf("repair in place: %s %s%s in %s, in whole blocks of %s%s", done, plural(p.WrittenBytes, "byte"), both(p.WrittenBytes),
+		plural(int64(p.WrittenExtents), "extent"), digits(p.GrainBytes), sizeChange(p.CutBytes, p.AddedBytes))}
+	if !p.Complete {
+		return lines
+	}
+	if p.VerifiedBytes > 0 {
+		lines = append(lines, fmt.Sprintf("verified again: read %s, %s", plural(p.VerifiedBytes, "byte"), pathText(p.ReadPath)))
+	}
+	for _, b := range p.Remaining {
+		lines = append(lines, "still bad: "+badLine(b))
+	}
+	if more := p.RemainingExtents - int64(len(p.Remaining)); more > 0 {
+		lines = append(lines, fmt.Sprintf("and %s more that is still bad", plural(more, "extent")))
+	}
+	return lines
+}
+
+// sizeChange says how a repair changes the size.
+func sizeChange(cutBytes, addedBytes int64) string {
+	switch {
+	case cutBytes > 0:
+		return fmt.Sprintf("; %s cut off at the end", plural(cutBytes, "byte"))
+	case addedBytes > 0:
+		return fmt.Sprintf("; %s added at the end", plural(addedBytes, "byte"))
+	}
+	return ""
+}
+
+func badLine(b coordinator.BadExtentReport) string {
+	return fmt.Sprintf("offset %d, length %d: %s; expected %s, found %s",
+		b.OffsetBytes, b.LengthBytes, badText(b), excerpt(b.Expected, b.LengthBytes), excerpt(b.Actual, b.LengthBytes))
 }
 
 // badText says what is wrong with an extent.
@@ -129,7 +171,17 @@ func verdictText(r coordinator.VerifyReport) string {
 		if r.SizeText != "" {
 			text += "; " + r.SizeText
 		}
+		switch {
+		case r.Repair == nil:
+		case r.Repair.Complete:
+			text += fmt.Sprintf("; after the repair %s, %s wrong", plural(r.Repair.RemainingExtents, "extent"), plural(r.Repair.RemainingBytes, "byte"))
+		default:
+			text += "; partly repaired"
+		}
 		return text
+	}
+	if r.Repair != nil {
+		return fmt.Sprintf("%s: repaired and verified again, %s are right", r.File, what)
 	}
 	text := fmt.Sprintf("%s: good, %s are right", r.File, what)
 	if r.Parameters.Inferred == coordinator.InferN {
