@@ -20,7 +20,7 @@ func TestVerifyPageExplainsEveryFieldAndEvent(t *testing.T) {
 			t.Errorf("verify.md does not explain %q", name)
 		}
 	}
-	for _, b := range []coordinator.Body{coordinator.VerifyPlanned{}, coordinator.ExtentBad{}} {
+	for _, b := range []coordinator.Body{coordinator.VerifyPlanned{}, coordinator.ExtentBad{}, coordinator.RepairPlanned{}, coordinator.Repaired{}} {
 		if !strings.Contains(string(page), "`"+b.Name()+"`") {
 			t.Errorf("verify.md does not name the event %q", b.Name())
 		}
