@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"errors"
 	"os"
 	"runtime"
 )
@@ -23,4 +24,15 @@ func ReadEnvironment(found FileSystem) Environment {
 	e.MemoryBytes = memoryBytes()
 	addPlatform(&e)
 	return e
+}
+
+// ReadFileSystem says what holds a directory, as far as can be known without writing to it: what needs a probe, such as
+// whether there is direct I/O, stays zero.
+func ReadFileSystem(dir string) (found FileSystem, err error) {
+	d, err := openDirectory(dir)
+	if err != nil {
+		return FileSystem{}, err
+	}
+	held, err := describeFileSystem(d)
+	return held.FileSystem, errors.Join(err, d.close())
 }

@@ -39,7 +39,7 @@ func (c *choice[T]) Set(text string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%q is not one of %s%s", text, quoted(c.words), didYouMean(text, c.words))
+	return fmt.Errorf("%q is not one of %s%s", text, Quoted(c.words), DidYouMean(text, c.words))
 }
 
 // String implements pflag.Value.

@@ -131,7 +131,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if e, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
-		return UsageError("flags", hint, "%w%s", err, didYouMean("--"+e.GetSpecifiedName(), names))
+		return UsageError("flags", hint, "%w%s", err, DidYouMean("--"+e.GetSpecifiedName(), names))
 	}
 	return UsageError("flags", hint, "%w", err)
 }
@@ -168,7 +168,7 @@ func noWords(cmd *cobra.Command, args []string) error {
 	if slices.Contains(names, args[0]) {
 		return UsageError("command line", hint, "%q is a command: it comes first, and alone", args[0])
 	}
-	return UsageError("command line", hint, "unknown word %q%s", args[0], didYouMean(args[0], names))
+	return UsageError("command line", hint, "unknown word %q%s", args[0], DidYouMean(args[0], names))
 }
 
 // newHelpCommand is help, which refuses what it does not know instead of ending well.

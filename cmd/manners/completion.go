@@ -23,10 +23,10 @@ That for bash needs the package bash-completion, and the shell to have loaded it
 		Args: func(_ *cobra.Command, args []string) error {
 			hint := c.Program + " completion bash"
 			if len(args) != 1 {
-				return UsageError("completion", hint, "name one shell of %s", quoted(shells))
+				return UsageError("completion", hint, "name one shell of %s", Quoted(shells))
 			}
 			if !slices.Contains(shells, args[0]) {
-				return UsageError("completion", hint, "%q is not one of %s%s", args[0], quoted(shells), didYouMean(args[0], shells))
+				return UsageError("completion", hint, "%q is not one of %s%s", args[0], Quoted(shells), DidYouMean(args[0], shells))
 			}
 			return nil
 		},

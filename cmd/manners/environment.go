@@ -46,7 +46,7 @@ func warnOfVariables(c *Console, root *cobra.Command, environ []string) {
 		if !ours || slices.Contains(known, name) || strings.HasPrefix(rest, "TEST_") || strings.HasPrefix(rest, "BENCH_") {
 			continue
 		}
-		c.Say("warning: %s in the environment is no flag%s", name, didYouMean(name, known))
+		c.Say("warning: %s in the environment is no flag%s", name, DidYouMean(name, known))
 	}
 }
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// didYouMean is ", did you mean X?" for the nearest of the words, or nothing when none is near.
-func didYouMean(word string, words []string) string {
+// DidYouMean is ", did you mean X?" for the nearest of the words, or nothing when none is near.
+func DidYouMean(word string, words []string) string {
 	if n := nearest(word, words); n != "" {
 		return fmt.Sprintf("; did you mean %s?", n)
 	}

@@ -135,5 +135,5 @@ func cause(err error) error {
 	return err
 }
 
-// quoted lists words for a message.
-func quoted(words []string) string { return strings.Join(words, ", ") }
+// Quoted lists words for a message.
+func Quoted(words []string) string { return strings.Join(words, ", ") }
