@@ -49,8 +49,8 @@ func (e EntryReport) Chart(l Log, theme Theme) ([]byte, error) {
 	opt.Title.Text = e.Name + ": ratio of every round, and the least that is expected"
 	opt.Legend.Offset = charts.OffsetStr{Left: charts.PositionRight}
 	opt.XAxis.Labels = names
-	opt.XAxis.BoundaryGap = charts.Ptr(true)
-	opt.YAxis = []charts.YAxisOption{{Min: charts.Ptr(0.0)}}
+	opt.XAxis.BoundaryGap = new(true)
+	opt.YAxis = []charts.YAxisOption{{Min: new(0.0)}}
 	opt.ValueFormatter = func(v float64) string { return fmt.Sprintf("%.2f", v) }
 	if err := p.ScatterChart(opt); err != nil {
 		return nil, fmt.Errorf("draw the chart of %s: %w", e.Name, err)

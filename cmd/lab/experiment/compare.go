@@ -1,17 +1,11 @@
 package experiment
 
-import (
-	"fmt"
-	"strings"
-	"text/tabwriter"
-)
+import "fmt"
 
 // Compare puts the rows of two runs side by side, on two machines or of two commits. A difference counts if it is
 // unlikely to come from one distribution (p below 0.05).
 func Compare(before, after Log) string {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "experiment\trow\tratio before\tratio after\tchange\tours before\tours after")
+	lines := [][]string{{"experiment", "row", "ratio before", "ratio after", "change", "ours before", "ours after"}}
 	a := Judge(after)
 	for _, e := range Judge(before).Experiments {
 		for _, row := range e.Rows {
@@ -24,12 +18,13 @@ func Compare(before, after Log) string {
 			if p < 0.05 {
 				change = fmt.Sprintf("%+.1f %%", 100*(other.Ratio.Median/row.Ratio.Median-1))
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s (p=%.3f)\t%s\t%s\n", row.Experiment, row.Name, row.Ratio.text(), other.Ratio.text(),
-				change, p, rateText(row.SubjectRate, row.Per), rateText(other.SubjectRate, other.Per))
+			lines = append(lines, []string{
+				row.Experiment, row.Name, row.Ratio.text(), other.Ratio.text(), fmt.Sprintf("%s (p=%.3f)", change, p),
+				rateText(row.SubjectRate, row.Per), rateText(other.SubjectRate, other.Per),
+			})
 		}
 	}
-	_ = w.Flush() // a strings.Builder takes everything
-	return b.String()
+	return aligned(lines)
 }
 
 func (r Report) row(experiment, name string) (Row, bool) {

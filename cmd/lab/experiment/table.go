@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"text/tabwriter"
 )
@@ -12,13 +13,11 @@ func (r Report) Table() string {
 	for _, e := range r.Experiments {
 		fmt.Fprintf(&b, "%s: %s\n", e.Name, e.Claim)
 		fmt.Fprintf(&b, "source: %s\n\n", e.Source)
-		w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "row\tours\tthe limit\tlimit to itself\tratio\tinterval\tbound\tverdict")
+		lines := [][]string{{"row", "ours", "the limit", "limit to itself", "ratio", "interval", "bound", "verdict"}}
 		for _, row := range e.Rows {
-			fmt.Fprintln(w, strings.Join(row.cells(), "\t"))
+			lines = append(lines, row.cells())
 		}
-		_ = w.Flush() // a strings.Builder takes everything
-		b.WriteString("\n")
+		b.WriteString(aligned(lines) + "\n")
 		for _, row := range e.Rows {
 			b.WriteString(row.remarks())
 		}
@@ -30,6 +29,17 @@ func (r Report) Table() string {
 	if !r.Complete {
 		b.WriteString("the run did not end by itself: this is what there is\n")
 	}
+	return b.String()
+}
+
+// aligned is lines of cells as text with columns.
+func aligned(lines [][]string) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, cells := range lines {
+		_, _ = io.WriteString(w, strings.Join(cells, "\t")+"\n") // a strings.Builder takes everything
+	}
+	_ = w.Flush() // likewise
 	return b.String()
 }
 
