@@ -22,7 +22,7 @@ const (
 )
 
 // consumed is an arm of a program that writes to a pipe, as the consumer at its other end sees it. The clock begins with
-// the first bytes, which do not count.
+// the program; for a stream without an end with the first bytes, which do not count, so that starting costs it nothing.
 func consumed(p program, c consumption) experiment.Arm {
 	return experiment.Arm{Name: p.name, Run: func(ctx context.Context) (s experiment.Sample, err error) {
 		runtime.LockOSThread()
@@ -30,11 +30,15 @@ func consumed(p program, c consumption) experiment.Arm {
 		cmd := p.command(ctx)
 		var said bytes.Buffer
 		cmd.Stderr = &said
+		began := time.Now()
 		out, err := startInto(cmd)
 		if err != nil {
 			return s, err
 		}
-		total, s, err := c.take(ctx, out)
+		if c.bytes == 0 {
+			began = time.Time{}
+		}
+		total, s, err := c.take(ctx, out, began)
 		closed := unix.Close(out)
 		var killed atomic.Bool
 		late := time.AfterFunc(endWithin, func() { killed.Store(cmd.Process.Kill() == nil) })
@@ -75,14 +79,13 @@ func startInto(cmd *exec.Cmd) (out int, err error) {
 	return ends[0], nil
 }
 
-// take takes what is in the pipe, to its end or for a time.
-func (c consumption) take(ctx context.Context, out int) (total int64, s experiment.Sample, err error) {
+// take takes what is in the pipe, to its end or for a time. The zero time is to begin with the first bytes.
+func (c consumption) take(ctx context.Context, out int, began time.Time) (total int64, s experiment.Sample, err error) {
 	take, done, err := c.taker(out)
 	if err != nil {
 		return 0, s, err
 	}
 	defer done()
-	var began time.Time
 	for ctx.Err() == nil {
 		var n int64
 		err := uninterrupted(func() (err error) { n, err = take(); return err })
