@@ -164,6 +164,9 @@ func (j VerifyJob) infer(sizeBytes int64) (layout.Spec, error) {
 // engage finds the workers and tells what they will do.
 func (v *verification) engage(ctx context.Context) error {
 	name, err := beneath(v.job.Dir, filepath.Dir(v.subject.path), filepath.Base(v.subject.path))
+	if err != nil && !errors.Is(err, errNotBeneath) {
+		return fileFailure("find the directory of", v.job.Path, err)
+	}
 	if err != nil {
 		return &Failure{
 			Kind: KindUsage, Op: "name the file", Path: v.job.Path, Err: err,
