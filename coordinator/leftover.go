@@ -183,13 +183,22 @@ func (o *output) sweep() {
 			continue
 		}
 		for _, name := range r.probes {
-			_ = o.removeMine(name)
+			_ = o.removeProbe(name)
 		}
 		if r.staging != "" && r.facts.size > 0 && !r.facts.id.same(final.id) {
 			continue // content without a journal: whose, nobody can say
 		}
 		_ = o.discard(r)
 	}
+}
+
+// removeProbe removes what a probing left, which died or could not take it away. It may have two names by a link of its own.
+func (o *output) removeProbe(name string) error {
+	facts, err := o.dir.stat(name)
+	if err == nil && facts.regular() && facts.mine {
+		err = o.dir.remove(name)
+	}
+	return err
 }
 
 // discard removes a dead job, and goes about it like a resume: it claims the next epoch, so that nobody resumes the job

@@ -242,6 +242,10 @@ func TestAJobThatDiedWithoutContentOrAfterItsPublishIsSweptByTheNext(t *testing.
 			t.Fatal(err)
 		}
 	}
+	linked := at(".probe0") // and in the probing of links
+	if err := errors.Join(os.WriteFile(linked, nil, 0o666), os.Link(linked, strings.TrimSuffix(linked, "0")+"1")); err != nil {
+		t.Fatal(err)
+	}
 	request := requestFor(path)
 	request.existing = ExistingReplace
 	next := claimedOutput(t, request)
