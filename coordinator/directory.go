@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -67,7 +68,8 @@ func closeFile(f io.Closer) error {
 	return nil
 }
 
-// joined is err with what went wrong while cleaning up after it; an error that stands alone stays as it is.
+// joined is err with what went wrong while cleaning up after it; an error that stands alone stays as it is. A *Failure keeps
+// its kind and its hint, and says the rest too: what could not be cleaned up is still there.
 func joined(err, cleanup error) error {
 	if cleanup == nil {
 		return err
@@ -75,5 +77,11 @@ func joined(err, cleanup error) error {
 	if err == nil {
 		return cleanup
 	}
-	return errors.Join(err, cleanup)
+	f, ok := err.(*Failure) //nolint:errorlint // not one that err only wraps
+	if !ok || f.Err == nil {
+		return errors.Join(err, cleanup)
+	}
+	both := *f
+	both.Err = fmt.Errorf("%w; and then: %w", f.Err, cleanup)
+	return &both
 }

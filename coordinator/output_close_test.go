@@ -64,3 +64,16 @@ func TestB16ACloseThatASignalInterruptsIsDoneAndNotRepeated(t *testing.T) {
 		t.Errorf("an error of closing becomes %v", err)
 	}
 }
+
+func TestWhatGoesWrongInCleaningUpIsTold(t *testing.T) {
+	first := &Failure{Kind: KindSpace, Op: "unlink", Path: "a", Hint: "free space", Err: syscall.ENOSPC}
+	then := &Failure{Kind: KindRuntime, Op: "unlink", Path: "b", Err: syscall.EIO}
+	err := joined(first, then)
+	f := asFailure("run", err)
+	if f.Kind != KindSpace || f.Hint != first.Hint || !strings.Contains(f.Error(), "unlink a: no space left on device; and then: unlink b: ") {
+		t.Errorf("kind %d, %v", f.Kind, f)
+	}
+	if !errors.Is(err, syscall.EIO) || strings.Contains(first.Error(), "unlink b") {
+		t.Errorf("joined %v, of %v", err, first)
+	}
+}
