@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 )
@@ -45,26 +46,29 @@ type heldFileSystem struct {
 //
 // Another run that wins the output meanwhile sweeps the probes away, because nobody seems to hold them. That is no
 // answer about the file system, so the probing begins again, under other names.
-func probeFileSystem(ctx context.Context, d *directory, names stem, found *FileSystem) error {
+// unnamed says why a file cannot be given a name here without replacing what may have it; nil: it can.
+func probeFileSystem(ctx context.Context, d *directory, names stem, found *FileSystem) (unnamed, err error) {
 	for range probeAttempts {
-		if swept, err := probeOnce(ctx, d, names, found); err != nil || !swept {
-			return err
+		p := prober{dir: d, stem: names}
+		swept, err := p.probe(ctx, found)
+		if err != nil || !swept {
+			return p.unnamed(), err
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // probeAttempts bounds the probing: a sweep is rare, and each run sweeps once.
 const probeAttempts = 20
 
-// probeOnce probes under names of its own; swept says that somebody took them away.
-func probeOnce(ctx context.Context, d *directory, names stem, found *FileSystem) (swept bool, err error) {
+// probe probes under names of its own; swept says that somebody took them away.
+func (p *prober) probe(ctx context.Context, found *FileSystem) (swept bool, err error) {
 	var id [jobIDDigits / 2]byte
 	rand.Read(id[:])
-	p := prober{dir: d, stem: names, id: hex.EncodeToString(id[:])}
-	f, err := d.create(p.name(0), 0o600)
+	p.id = hex.EncodeToString(id[:])
+	f, err := p.dir.create(p.name(0), 0o600)
 	if err != nil {
-		return false, createFailure(d, beside(d.path, p.name(0)), err)
+		return false, createFailure(p.dir, beside(p.dir.path, p.name(0)), err)
 	}
 	defer func() { err = joined(joined(err, p.remove()), closeNamed(f)) }()
 	reserved := reserve(ctx, f, 0, max(found.BlockBytes, 4096))
@@ -76,28 +80,38 @@ func probeOnce(ctx context.Context, d *directory, names stem, found *FileSystem)
 		return false, fileFailure("fallocate", f.Name(), reserved)
 	}
 	found.DirectIO, found.DirectAlignBytes = p.directIO(0)
-	linked := d.link(p.name(0), p.name(1))
-	renamed := d.renameExclusive(p.name(0), p.name(2))
-	found.HardLinks, found.ExclusiveRename = linked == nil, renamed == nil
-	return errors.Is(linked, fs.ErrNotExist) || errors.Is(renamed, fs.ErrNotExist), nil
+	p.linked = p.dir.link(p.name(0), p.name(1))
+	p.renamed = p.dir.renameExclusive(p.name(0), p.name(2))
+	found.HardLinks, found.ExclusiveRename = p.linked == nil, p.renamed == nil
+	return errors.Is(p.linked, fs.ErrNotExist) || errors.Is(p.renamed, fs.ErrNotExist), nil
 }
 
-// prober knows the names that one probing uses.
+// prober knows the names that one probing uses, and what came of the two ways to give a file its final name.
 type prober struct {
 	dir  *directory
 	stem stem
 	id   string
+
+	linked, renamed error
+}
+
+// unnamed is why there is no way, if there is none.
+func (p *prober) unnamed() error {
+	if p.linked == nil || p.renamed == nil {
+		return nil
+	}
+	return fmt.Errorf("link: %w, exclusive rename: %w", p.linked, p.renamed)
 }
 
 const probeNames = 3
 
-func (p prober) name(i int) string { return p.stem.probe(p.id, i) }
+func (p *prober) name(i int) string { return p.stem.probe(p.id, i) }
 
-func (p prober) remove() error {
+func (p *prober) remove() error {
 	var failed error
 	for i := range probeNames {
 		if err := p.dir.remove(p.name(i)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			failed = fileFailure("unlink", beside(p.dir.path, p.name(i)), err)
+			failed = joined(failed, fileFailure("unlink", beside(p.dir.path, p.name(i)), err))
 		}
 	}
 	return failed

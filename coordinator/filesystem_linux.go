@@ -139,7 +139,7 @@ func mountOf(d *directory, device uint64) (mount, bool) {
 
 // directIO says whether a file can be opened past the page cache, and which alignment its offsets need. A file system
 // that takes the flag without telling an alignment gets a page's.
-func (p prober) directIO(i int) (can bool, alignBytes int64) {
+func (p *prober) directIO(i int) (can bool, alignBytes int64) {
 	f, err := p.dir.openat(p.name(i), unix.O_RDWR|unix.O_DIRECT, 0)
 	if err != nil {
 		return false, 0

@@ -140,12 +140,16 @@ func (o *output) prepare(ctx context.Context) error {
 
 // probe finds out what the file system can do, and refuses now what could not be published.
 func (o *output) probe(ctx context.Context) error {
-	if err := probeFileSystem(ctx, o.dir, o.stem, &o.fs); err != nil {
+	unnamed, err := probeFileSystem(ctx, o.dir, o.stem, &o.fs)
+	if err != nil {
 		return err
 	}
-	if !o.fs.ExclusiveRename && !o.fs.HardLinks && o.request.existing == ExistingRefuse {
-		return refused("probe", o.path, "this file system has neither an exclusive rename nor hard links, so the file"+
-			" could only be published by a rename that replaces whatever stands there by then", "--overwrite allows that")
+	if unnamed != nil && o.request.existing == ExistingRefuse {
+		f := refused("probe", o.path, "", "--overwrite allows that")
+		f.Errno = errnoName(unnamed)
+		f.Err = fmt.Errorf("this file system has neither an exclusive rename nor hard links, so the file could only be published"+
+			" by a rename that replaces whatever stands there by then: %w", unnamed)
+		return f
 	}
 	return nil
 }

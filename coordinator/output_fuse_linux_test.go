@@ -75,7 +75,7 @@ func TestFileThatAppearsIsKeptByTheLinkToo(t *testing.T) {
 
 func TestFileSystemWithNeitherIsRefusedAtOnceUnlessReplacingWasAskedFor(t *testing.T) {
 	dir := mountFaulty(t, fuseFaults{link: always(syscall.EPERM), rename: noExclusiveRename})
-	wantOpenRefused(t, requestFor(dir+"/f.txt"), KindRefused, "neither an exclusive rename nor hard links", "--overwrite")
+	wantOpenRefused(t, requestFor(dir+"/f.txt"), KindRefused, "neither an exclusive rename nor hard links", "link: operation not permitted, exclusive rename: invalid argument", "EPERM", "--overwrite")
 	wantNames(t, dir)
 	request := requestFor(dir + "/f.txt")
 	request.existing = ExistingReplace
