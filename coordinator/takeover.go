@@ -8,6 +8,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"gigafizz/layout"
 )
@@ -48,8 +49,8 @@ func (o *output) find(ctx context.Context) error {
 		jobID: h.jobID, grainBytes: h.grainBytes, extentBytes: h.extentBytes, sink: h.sink, sync: h.sync, verify: h.verify,
 		lease: h.lease, root: h.root,
 	}
-	if o.finishing = o.isPublished(o.found); o.finishing {
-		return nil
+	if o.finishing, err = o.isPublished(o.found); err != nil || o.finishing {
+		return err
 	}
 	if err := o.refuseExisting(); err != nil {
 		return err
@@ -80,6 +81,9 @@ func (o *output) choose(rivals []rival) (rival, error) {
 			continue
 		}
 		if err := o.readWhole(&r); err != nil {
+			return rival{}, err
+		}
+		if err := o.unseen(r); err != nil {
 			return rival{}, err
 		}
 		if flaw := o.flaw(r); flaw != "" {
@@ -118,9 +122,19 @@ func (o *output) refuseSeveral(op string, usable []rival) *Failure {
 // durableBytes is how much of a job its journal calls durable.
 func (r rival) durableBytes() int64 { return setOf(r.state.durable()).Bytes() }
 
+// unseen is a system error that keeps from knowing what a dead job is. It may pass, so nobody should give the job up for it.
+func (o *output) unseen(r rival) error {
+	if errno, ok := errors.AsType[syscall.Errno](r.state.stopped); ok {
+		return fileFailure("read", o.at(r.source), errno)
+	}
+	_, err := o.isPublished(r)
+	return err
+}
+
 // flaw says why a dead job cannot be gone on with, or nothing.
 func (o *output) flaw(r rival) string {
 	h := r.state.header
+	published, unseen := o.isPublished(r)
 	switch {
 	case r.hidden != nil:
 		return "it cannot be looked at: " + r.hidden.Error()
@@ -138,7 +152,9 @@ func (o *output) flaw(r rival) string {
 		return fmt.Sprintf("another build began it (generator %d, and this one has %d)", h.generatorVersion, layout.GeneratorVersion)
 	case r.epoch >= epochMax:
 		return fmt.Sprintf("a journal of epoch %d stands there, and no epoch can follow", r.epoch)
-	case o.isPublished(r):
+	case unseen != nil:
+		return "its output cannot be looked at: " + unseen.Error()
+	case published:
 		return ""
 	case r.odd != "":
 		return "under its staging file's name stands " + r.odd
@@ -181,18 +197,18 @@ func stagingFlaw(facts fileFacts, s journalState) string {
 // isPublished says that a job stands complete under its final name, and only what comes after that may be missing: the
 // staging name to be taken away, the flush of the directory. Its journal must call all of it durable. Device numbers mean
 // nothing after a restart of the machine.
-func (o *output) isPublished(r rival) bool {
+func (o *output) isPublished(r rival) (bool, error) {
 	h := r.state.header
 	final, stands, err := o.final()
 	if err != nil || !stands || !r.state.valid() || len(whole(h.sizeBytes).Minus(setOf(r.state.durable()))) > 0 {
-		return false
+		return false, err
 	}
 	if r.staging != "" {
-		return r.facts.id.same(final.id) && r.facts.links == 2 && r.facts.size == h.sizeBytes
+		return r.facts.id.same(final.id) && r.facts.links == 2 && r.facts.size == h.sizeBytes, nil
 	}
 	sameKernel := h.kernel != "" && h.kernel == kernelID()
 	return final.id.inode != 0 && final.id.inode == h.staging.inode && (final.id.device == h.staging.device || !sameKernel) &&
-		final.regular() && final.mine && final.links == 1 && final.size == h.sizeBytes
+		final.regular() && final.mine && final.links == 1 && final.size == h.sizeBytes, nil
 }
 
 // seize claims the next epoch of a dead job, by creating its journal: of all who try exactly one succeeds. The journal is

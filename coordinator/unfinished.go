@@ -115,12 +115,15 @@ func (o *output) describe(r rival) Unfinished {
 		u.PID, u.Host = r.locked.header.pid, r.locked.header.host
 	}
 	flaw := of.flaw(r)
+	published, unseen := of.isPublished(r)
 	switch {
 	case r.live:
 		u.State = StateLive
 	case flaw != "":
 		u.Reason = flaw
-	case of.isPublished(r):
+	case unseen != nil:
+		u.Reason = unseen.Error()
+	case published:
 		u.State = StatePublished
 	default:
 		u.State = StateResumable

@@ -137,3 +137,26 @@ func TestAFlushThatFailsAtATakeoverHasAllOfTheFileReadBack(t *testing.T) {
 		t.Errorf("the warnings are %q", r.Warnings)
 	}
 }
+
+// TestAPublishedJobWhoseOutputCannotBeLookedAtIsNotGivenUp has nothing but the output that shows that the job is complete.
+func TestAPublishedJobWhoseOutputCannotBeLookedAtIsNotGivenUp(t *testing.T) {
+	dir, trouble := troubled(t)
+	path := filepath.Join(dir, "f.txt")
+	o := claimedOutput(t, requestFor(path))
+	writeFifteen(t, o)
+	if err := errors.Join(o.record(wholeFile(int64(len(fifteenText))).extents), o.climb()); err != nil {
+		t.Fatal(err)
+	}
+	die(t, o)
+	trouble.Store("f.txt")
+	_, err := openUnfinished(t.Context(), outputRequest{path: path}, "")
+	wantFailure(t, err, KindRuntime, "stat", "input/output error", "f.txt")
+	trouble.Store("")
+	again, err := openUnfinished(t.Context(), outputRequest{path: path}, "")
+	if err != nil || !again.finishing {
+		t.Fatalf("finishing %v, %v", again.finishing, err)
+	}
+	if err := again.close(); err != nil {
+		t.Error(err)
+	}
+}
