@@ -52,7 +52,8 @@ func (o *output) finish() (publication, error) {
 	reach(afterDirSync)
 	reach(beforeJournalRemove)
 	if err := o.removeJournals(); err != nil {
-		p.warnings = append(p.warnings, err.Error())
+		p.warnings = append(p.warnings, fmt.Sprintf("%v: the file is complete, and what is left of its job (%s) goes with the next"+
+			" run of this output", err, o.at(o.journal.name)))
 	}
 	return p, nil
 }
