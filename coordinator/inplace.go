@@ -172,9 +172,7 @@ func (p *inPlace) takeSpace(ctx context.Context, extents []layout.Extent) error 
 func (p *inPlace) close() error {
 	var err error
 	if p.file != nil {
-		if e := bare(p.file.Close()); e != nil {
-			err = fileFailure("close", p.file.Name(), e)
-		}
+		err = closeNamed(p.file)
 		p.file = nil
 	}
 	return joined(err, p.beside.close())

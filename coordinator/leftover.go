@@ -103,7 +103,7 @@ func (o *output) leavesRoom(err error) bool {
 // is the rule, because what is discarded is gone even if this run is refused.
 func (o *output) discardFirst(ctx context.Context, terms jobTerms) error {
 	if o.journal != nil {
-		if err := joined(o.withdraw(), bare(o.journal.file.Close())); err != nil {
+		if err := joined(o.withdraw(), closeFile(o.journal.file)); err != nil {
 			return fileFailure("unlink", o.at(o.journal.name), err)
 		}
 		o.journal = nil

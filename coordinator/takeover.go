@@ -321,7 +321,7 @@ func (o *output) giveReserveBack() error {
 		if facts, err := statFile(f); err == nil && facts.regular() && facts.mine && facts.links == 1 {
 			_ = (&journal{file: f, name: o.found.source}).trim()
 		}
-		return bare(f.Close())
+		return closeNamed(f)
 	}
 	return nil
 }
