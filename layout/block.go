@@ -1,9 +1,6 @@
 package layout
 
-import (
-	"encoding/binary"
-	"sort"
-)
+import "encoding/binary"
 
 // block is the text of consecutive runs of lines, as a template. A run is 10^k records whose numbers share all but
 // their last k digits, the prefix; but for the prefix its text is the same in every block.
@@ -72,9 +69,12 @@ func newBlock(v *vocabulary, digitCount, k int, runs uint64) *block {
 	return b
 }
 
-// runAt is the index of the run that holds the byte at pos of the text.
-func (b *block) runAt(pos int) int {
-	return sort.Search(len(b.runs), func(i int) bool { return b.runs[i].end > pos })
+// ends is where each run ends.
+func (b *block) ends() (ends []uint32) {
+	for _, r := range b.runs {
+		ends = append(ends, uint32(r.end))
+	}
+	return ends
 }
 
 // sheet is a copy of a block's text that shows real prefixes. One goroutine at a time uses it.

@@ -14,7 +14,7 @@ const (
 )
 
 // newConstant returns nil if a record can be a number or the period is too long.
-func newConstant(b *bucket, v *vocabulary) *constant {
+func newConstant(b *bucket, v *vocabulary, p processor) filler {
 	period, ok := v.period(constantBytesMax) // a line has at least one byte
 	if !ok || !v.everyRecord() {
 		return nil
@@ -32,10 +32,16 @@ func newConstant(b *bucket, v *vocabulary) *constant {
 	for len(c.text) < constantBytes {
 		c.text = append(c.text, once...)
 	}
+	if p == avx2 {
+		all := &block{text: c.text, runs: []run{{end: len(c.text)}}}
+		if s := newStencil(all); s != nil {
+			return &stencilTemplate{tiling: tiling{bytes: uint64(len(c.text)), ends: s.ends, skip: c.skip}, stencil: s}
+		}
+	}
 	return c
 }
 
-func (c *constant) fill(p []byte, rel uint64) {
+func (c *constant) fill(p []byte, rel uint64, _ storing) {
 	for pos := (rel + c.skip) % uint64(len(c.text)); len(p) > 0; pos = 0 {
 		p = p[copy(p, c.text[pos:]):]
 	}

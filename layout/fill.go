@@ -1,13 +1,13 @@
 package layout
 
 // newFiller chooses how the lines of a bucket are written: the first of these that can.
-func newFiller(b *bucket, rules []Rule) filler {
+func newFiller(b *bucket, rules []Rule, p processor) filler {
 	v := newVocabulary(rules, b.last)
-	if c := newConstant(b, v); c != nil {
-		return c
+	if f := newConstant(b, v, p); f != nil {
+		return f
 	}
-	if t := newTemplate(b, v); t != nil {
-		return t
+	if f := newTemplate(b, v, p); f != nil {
+		return f
 	}
 	return newSieve(b, v)
 }

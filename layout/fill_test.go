@@ -265,8 +265,14 @@ func FuzzFill(f *testing.F) {
 			t.Fatal(err)
 		}
 		records := 1 + int64(n%uint64(most))
-		l := mustNew(t, layout.Spec{N: records, Rules: ref.rules})
-		requireWindow(t, l, ref, 1+int64(record%uint64(records)), int(length))
+		spec := layout.Spec{N: records, Rules: ref.rules}
+		portable, err := layout.NewPortable(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range []*layout.Layout{mustNew(t, spec), portable} {
+			requireWindow(t, l, ref, 1+int64(record%uint64(records)), int(length))
+		}
 	})
 }
 

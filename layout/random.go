@@ -38,7 +38,7 @@ func newRandom(seed uint64, bytes int64) (*random, error) {
 
 func (r *random) size() int64 { return r.bytes }
 
-func (r *random) fill(p []byte, off int64) {
+func (r *random) fill(p []byte, off int64, _ storing) {
 	s := r.streams.Get().(*keystream)
 	defer r.streams.Put(s)
 	if s.off != off {

@@ -15,12 +15,17 @@ type records struct {
 
 // filler writes lines of one bucket. It is safe for concurrent use.
 //
-// This is where a faster implementation for some processor goes: newFiller chooses.
+// newFiller chooses it.
 type filler interface {
-	fill(p []byte, rel uint64) // rel counts from the bucket's start
+	fill(p []byte, rel uint64, how storing) // rel counts from the bucket's start
 }
 
-func newRecords(rules []Rule, n int64) (*records, error) {
+// matcher is a filler that can compare without filling first.
+type matcher interface {
+	matches(p []byte, rel uint64) bool // p is what fill would write
+}
+
+func newRecords(rules []Rule, n int64, p processor) (*records, error) {
 	if n < 0 {
 		return nil, errors.New("the number of records is negative")
 	}
@@ -41,7 +46,7 @@ func newRecords(rules []Rule, n int64) (*records, error) {
 	r := &records{n: n, buckets: buckets, fillers: make([]func() filler, len(buckets))}
 	for i := range buckets {
 		b := &buckets[i]
-		r.fillers[i] = sync.OnceValue(func() filler { return newFiller(b, rules) })
+		r.fillers[i] = sync.OnceValue(func() filler { return newFiller(b, rules, p) })
 	}
 	return r, nil
 }
@@ -69,13 +74,27 @@ func (r *records) locate(off int64) (record, within int64) {
 	return int64(rec), int64(rel - start)
 }
 
-func (r *records) fill(p []byte, off int64) {
+func (r *records) fill(p []byte, off int64, how storing) {
 	for i := r.bucketAt(off); len(p) > 0; i++ {
 		b := &r.buckets[i]
 		n := int(min(int64(len(p)), b.end-off))
-		r.fillers[i]().fill(p[:n], uint64(off-b.start))
+		r.fillers[i]().fill(p[:n], uint64(off-b.start), how)
 		p, off = p[n:], off+int64(n)
 	}
+}
+
+// matches says whether p is what fill would write; also false if to fill and compare is all that can be done.
+func (r *records) matches(p []byte, off int64) bool {
+	for i := r.bucketAt(off); len(p) > 0; i++ {
+		b := &r.buckets[i]
+		n := int(min(int64(len(p)), b.end-off))
+		m, ok := r.fillers[i]().(matcher)
+		if !ok || !m.matches(p[:n], uint64(off-b.start)) {
+			return false
+		}
+		p, off = p[n:], off+int64(n)
+	}
+	return true
 }
 
 // bucketAt is the index of the bucket that holds the byte at off; there is none behind the last byte.

@@ -64,7 +64,7 @@ func (v *vocabulary) runBytesMax(records, digits uint64) uint64 {
 	return sum
 }
 
-func (s *sieve) fill(p []byte, rel uint64) {
+func (s *sieve) fill(p []byte, rel uint64, _ storing) {
 	w := s.scribes.Get().(*scribe)
 	defer s.scribes.Put(w)
 	for len(p) > 0 {

@@ -69,18 +69,18 @@ func (s Spec) String() string {
 // Validate says why the spec cannot be compiled, or returns nil. What exceeds a limit is a *LimitError. Fields that
 // belong to another kind must be zero, since two specs that differ are taken for two files.
 func (s Spec) Validate() error {
-	_, err := s.compile()
+	_, err := s.compile(portable)
 	return err
 }
 
-// compile turns the spec into its content.
-func (s Spec) compile() (content, error) {
+// compile turns the spec into its content, to be filled on that processor.
+func (s Spec) compile(p processor) (content, error) {
 	switch s.Kind {
 	case KindRules:
 		if s.Seed != 0 || s.Bytes != 0 {
 			return nil, errors.New("rules have neither a seed nor a size of their own")
 		}
-		return newRecords(s.Rules, s.N)
+		return newRecords(s.Rules, s.N, p)
 	case KindRandom:
 		if s.N != 0 || len(s.Rules) != 0 {
 			return nil, errors.New("random content has neither records nor rules")

@@ -1,0 +1,93 @@
+package layout_test
+
+import (
+	"math"
+	"os"
+	"slices"
+	"testing"
+	"time"
+	"unsafe"
+
+	"gigafizz/layout"
+)
+
+// BenchmarkRatio measures what the machine's other load cannot falsify: the rate of a fill against that of a limit, or of
+// another fill, in turns of a fraction of a millisecond (ABBA). It reports the median of the pairs, and the bounds between
+// which the median of all lies with about 95 %, as a sign test has it.
+//
+//	go test ./layout -run '^$' -bench Ratio -benchtime 400x
+func BenchmarkRatio(b *testing.B) {
+	p := aligned(256 << 10)
+	zeros := aligned(256 << 10)
+	clearing := turn{len(p), func() { clear(p) }}
+	fizz := filling(rulesLayout(b, fizzBuzz, 1e9), p)
+	for _, c := range []struct{ name, rules string }{
+		{"fizzbuzz", fizzBuzz},
+		{"counting", ""},
+		{"period=1155", "3=Fizz,5=Buzz,7=Bazz,11=Boo"},
+		{"period=15015", "3=Fizz,5=Buzz,7=Bazz,11=Boo,13=Bah"},
+		{"large", "9973=P,10007=QQ"},
+		{"hundreds", "97=A,101=B,103=C"},
+		{"sixteen", sixteenPrimes},
+	} {
+		fill := filling(rulesLayout(b, c.rules, 1e9), p)
+		b.Run("fill="+c.name+"/against=clear", func(b *testing.B) { benchmarkRatio(b, fill, clearing) })
+		b.Run("fill="+c.name+"/against=fizzbuzz", func(b *testing.B) { benchmarkRatio(b, fill, fizz) })
+	}
+	b.Run("fill=copy/against=clear", func(b *testing.B) {
+		benchmarkRatio(b, turn{len(p), func() { copy(p, zeros) }}, clearing)
+	})
+}
+
+// turn is something that goes over so many bytes.
+type turn struct {
+	bytes int
+	run   func()
+}
+
+func filling(l *layout.Layout, p []byte) turn {
+	off := l.Size() / 2
+	return turn{len(p), func() {
+		if off += int64(len(p)); off > l.Size()-int64(len(p)) {
+			off = l.Size() / 2
+		}
+		l.Fill(p, off)
+	}}
+}
+
+func benchmarkRatio(b *testing.B, ours, limit turn) {
+	var ratios []float64
+	for b.Loop() {
+		rates := [2]float64{}
+		order := []int{0, 1, 1, 0}
+		if len(ratios)%2 == 1 {
+			order = []int{1, 0, 0, 1}
+		}
+		for _, i := range order {
+			t := []turn{ours, limit}[i]
+			t.run()
+			repeats := 1 + (4<<20)/t.bytes
+			start := time.Now()
+			for range repeats {
+				t.run()
+			}
+			rates[i] += float64(time.Since(start).Nanoseconds()) / float64(repeats*t.bytes)
+		}
+		ratios = append(ratios, rates[1]/rates[0])
+	}
+	slices.Sort(ratios)
+	n := len(ratios)
+	around := int(math.Sqrt(float64(n)))
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(ratios[n/2], "ratio")
+	b.ReportMetric(ratios[max(0, n/2-around)], "low")
+	b.ReportMetric(ratios[min(n-1, n/2+around)], "high")
+}
+
+// aligned is memory at the beginning of a page.
+func aligned(bytes int) []byte {
+	page := os.Getpagesize()
+	p := make([]byte, bytes+page)
+	skip := -int(uintptr(unsafe.Pointer(&p[0]))) & (page - 1)
+	return p[skip:][:bytes:bytes]
+}
