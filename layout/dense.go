@@ -33,9 +33,9 @@ func (d *dense) seek(first uint64) {
 // the compiler drops the bounds checks of the loop.
 const denseReach = 1 << 16
 
-func (d *dense) write(p, numbers []byte) int {
+func (d *dense) write(p []byte, between *numbers) int {
 	d.mark()
-	to, from := (*[denseReach + storeMax]byte)(p), (*[runReach + storeMax]byte)(numbers)
+	to, from := (*[denseReach + storeMax]byte)(p), (*[runReach + storeMax]byte)(between.text())
 	s, line, n := d.spelling, d.line, 0
 	for i, mask := range d.masks {
 		at := n & (denseReach - 1)

@@ -9,5 +9,5 @@ func newFiller(b *bucket, rules []Rule, p processor) filler {
 	if f := newTemplate(b, v, p); f != nil {
 		return f
 	}
-	return newSieve(b, v)
+	return newSieve(b, v, p)
 }

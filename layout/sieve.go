@@ -7,9 +7,10 @@ import "sync"
 // none. It takes any rules. A record costs no division; a run costs one subtraction for each divisor.
 type sieve struct {
 	bucket    *bucket
-	numbers   *block // one run of numbers without any words
-	records   int    // in a run
-	bytesMax  int    // of the text of a run, and what stores write beyond it
+	numbers   *block   // one run of numbers without any words
+	stencil   *stencil // of numbers; nil where vectors are not to be had
+	records   int      // in a run
+	bytesMax  int      // of the text of a run, and what stores write beyond it
 	newWriter func() runWriter
 	scribes   sync.Pool
 }
@@ -18,15 +19,15 @@ type sieve struct {
 type runWriter interface {
 	// seek makes the run that begins at that record the next one.
 	seek(first uint64)
-	// write writes the next run to the beginning of p, where there is room for bytesMax, and returns its length. numbers
-	// is the text of the run without words, and what stores read beyond it.
-	write(p, numbers []byte) int
+	// write writes the next run to the beginning of p, where there is room for bytesMax, and returns its length. between
+	// shows what the run would be without words.
+	write(p []byte, between *numbers) int
 }
 
 // sieveBytes is the length of a run's text that is not exceeded if a shorter run can help it.
 const sieveBytes = 256 << 10
 
-func newSieve(b *bucket, v *vocabulary) *sieve {
+func newSieve(b *bucket, v *vocabulary, p processor) *sieve {
 	k := min(runDigitsMax, int(b.digits)-1)
 	for k > 0 && v.runBytesMax(pow10(k), b.digits) > sieveBytes {
 		k--
@@ -36,6 +37,9 @@ func newSieve(b *bucket, v *vocabulary) *sieve {
 		numbers:  newBlock(&vocabulary{}, int(b.digits), k, 1),
 		records:  int(pow10(k)),
 		bytesMax: int(v.runBytesMax(pow10(k), b.digits)) + storeMax,
+	}
+	if p == avx2 {
+		s.stencil = newStencil(s.numbers)
 	}
 	line := int(b.digits) + 1
 	s.newWriter = func() runWriter { return newSparse(v, s.records, line) }
@@ -89,7 +93,7 @@ func (s *sieve) fill(p []byte, rel uint64, _ storing) {
 // it ended needs no search.
 type scribe struct {
 	sieve   *sieve
-	numbers *sheet
+	numbers *numbers
 	writer  runWriter
 	prefix  digits // of the next run
 	rel     uint64 // where the next run begins, counted from the bucket's start
@@ -101,7 +105,7 @@ type scribe struct {
 func newScribe(s *sieve) *scribe {
 	return &scribe{
 		sieve:   s,
-		numbers: newSheet(s.numbers),
+		numbers: newNumbers(s.numbers, s.stencil),
 		writer:  s.newWriter(),
 		rel:     1<<64 - 1, // nowhere
 		text:    make([]byte, s.bytesMax),
@@ -124,8 +128,8 @@ func (w *scribe) seek(rel uint64) {
 }
 
 func (w *scribe) write(p []byte) int {
-	w.numbers.show(0, &w.prefix)
-	n := w.writer.write(p, w.numbers.text)
+	w.numbers.show(&w.prefix)
+	n := w.writer.write(p, w.numbers)
 	w.prefix.increment()
 	w.rel += uint64(n)
 	return n

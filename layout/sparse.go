@@ -2,7 +2,7 @@ package layout
 
 import "math/bits"
 
-// sparse writes runs in which words are rare: it copies the numbers between two words at once.
+// sparse writes runs in which words are rare: it writes the numbers between two words at once.
 type sparse struct {
 	multiples
 	words []word
@@ -21,20 +21,20 @@ func newSparse(v *vocabulary, records, line int) *sparse {
 	}
 }
 
-func (s *sparse) write(p, numbers []byte) int {
+func (s *sparse) write(p []byte, between *numbers) int {
 	s.mark()
 	n, done := 0, 0 // bytes and records written
 	for i, hits := range s.hits {
 		s.hits[i] = 0
 		for ; hits != 0; hits &= hits - 1 {
 			at := i*64 + bits.TrailingZeros64(hits)
-			n += copy(p[n:], numbers[done*s.line:at*s.line])
+			n += between.write(p[n:], done*s.line, at*s.line)
 			n += writeLine(p[n:], s.words, s.masks[at])
 			s.masks[at] = 0
 			done = at + 1
 		}
 	}
-	return n + copy(p[n:], numbers[done*s.line:len(s.masks)*s.line])
+	return n + between.write(p[n:], done*s.line, len(s.masks)*s.line)
 }
 
 // mark marks the multiples of each divisor in the next run.
