@@ -32,7 +32,7 @@ const runReach = 1 << 16
 // may reach beyond the text that it is for.
 const (
 	stampMax = 8
-	storeMax = 32
+	storeMax = 128
 )
 
 // runPad is what stands behind the text of a sheet: the reach of a run and the widest load or store beyond it.

@@ -4,9 +4,9 @@ package layout
 // vectors are to be had, else a sheet. One goroutine at a time uses it.
 type numbers struct {
 	stencil *stencil
-	start   cursor // of the run, in the stencil
-	sheet   *sheet // nil with a stencil
-	whole   []byte // room for text, with a stencil
+	table   [16]byte // what the stencil has put in
+	sheet   *sheet   // nil with a stencil
+	whole   []byte   // room for text, with a stencil
 }
 
 // newNumbers takes a block of one run and, if there is one, its stencil.
@@ -24,7 +24,7 @@ func (n *numbers) show(prefix *digits) {
 		return
 	}
 	for i := 1; i <= stencilDigitsMax; i++ {
-		n.start.digits[i] = prefix[len(prefix)-i] - '0' + digitBias
+		n.table[i] = prefix[len(prefix)-i] - '0' + digitBias + n.stencil.shift[i]
 	}
 }
 
@@ -33,9 +33,10 @@ func (n *numbers) write(p []byte, from, to int) int {
 	if n.stencil == nil {
 		return copy(p, n.sheet.text[from:to])
 	}
-	c := n.start
-	c.pos = from
-	n.stencil.fill(p[:(to-from+vectorBytes-1)/vectorBytes*vectorBytes], &c, cached)
+	if to > from {
+		p, text := p[:to-from+storeMax], n.stencil.text[from:to]
+		stencilLines(&p[0], to-from, &text[0], &n.table, n.stencil.escape)
+	}
 	return to - from
 }
 
@@ -47,7 +48,6 @@ func (n *numbers) text() []byte {
 	if n.whole == nil {
 		n.whole = make([]byte, runReach+storeMax)
 	}
-	c := n.start
-	n.stencil.fill(n.whole[:int(n.stencil.ends[0])], &c, cached)
+	n.write(n.whole, 0, int(n.stencil.ends[0]))
 	return n.whole
 }

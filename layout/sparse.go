@@ -6,17 +6,25 @@ import "math/bits"
 type sparse struct {
 	multiples
 	words []word
-	line  int      // bytes of a number with its newline
-	masks []uint64 // the words of each record of the run; 0 between runs
-	hits  []uint64 // a bit for each record that has words, its own or empty ones; 0 between runs
+	lines []shortLine // of each word alone
+	line  int         // bytes of a number with its newline
+	masks []uint64    // the words of each record of the run; 0 between runs
+	at    []uint16    // the records of the run that have words, and room behind them
+	hits  []uint64    // a bit for each record that has words, its own or empty ones; 0 between runs
 }
 
 func newSparse(v *vocabulary, records, line int) *sparse {
+	lines := make([]shortLine, len(v.words))
+	for i := range lines {
+		lines[i] = lines[i].with(v.words[i].text).with("\n")
+	}
 	return &sparse{
+		lines:     lines,
 		multiples: newMultiples(v.marks),
 		words:     v.words,
 		line:      line,
 		masks:     make([]uint64, records),
+		at:        make([]uint16, records+listed),
 		hits:      make([]uint64, (records+63)/64),
 	}
 }
@@ -24,17 +32,46 @@ func newSparse(v *vocabulary, records, line int) *sparse {
 func (s *sparse) write(p []byte, between *numbers) int {
 	s.mark()
 	n, done := 0, 0 // bytes and records written
-	for i, hits := range s.hits {
-		s.hits[i] = 0
-		for ; hits != 0; hits &= hits - 1 {
-			at := i*64 + bits.TrailingZeros64(hits)
-			n += between.write(p[n:], done*s.line, at*s.line)
-			n += writeLine(p[n:], s.words, s.masks[at])
-			s.masks[at] = 0
-			done = at + 1
-		}
+	for _, hit := range s.list() {
+		at := int(hit)
+		n += between.write(p[n:], done*s.line, at*s.line)
+		n += s.writeWords(p[n:], s.masks[at])
+		s.masks[at] = 0
+		done = at + 1
 	}
 	return n + between.write(p[n:], done*s.line, len(s.masks)*s.line)
+}
+
+// list lists the records of the run that have words, and forgets the hits. A fixed number of guesses for each 64 records
+// leaves nothing for the processor to guess: the number of hits in them is random.
+func (s *sparse) list() []uint16 {
+	n := 0
+	for i, hits := range s.hits {
+		s.hits[i] = 0
+		first, count := uint16(i*64), bits.OnesCount64(hits)
+		for done := 0; done < count; done += listed {
+			to := (*[listed]uint16)(s.at[n+done:])
+			for j := range to {
+				to[j] = first + uint16(bits.TrailingZeros64(hits))
+				hits &= hits - 1
+			}
+		}
+		n += count
+	}
+	return s.at[:n]
+}
+
+// listed is how many records of 64 are listed at once.
+const listed = 4
+
+// writeWords is writeLine, but faster for a single short word.
+func (s *sparse) writeWords(p []byte, mask uint64) int {
+	line := &s.lines[bits.TrailingZeros64(mask)]
+	if mask&(mask-1) != 0 || line[shortMax] == tooLong {
+		return writeLine(p, s.words, mask)
+	}
+	store16(p, line[:])
+	return int(line[shortMax])
 }
 
 // mark marks the multiples of each divisor in the next run.

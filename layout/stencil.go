@@ -24,6 +24,7 @@ type stencil struct {
 }
 
 const (
+	stencilPad       = 128 // text behind the end, for vectors that begin before it and reach beyond
 	vectorBytes      = 32
 	stencilDigitsMax = 15   // of a prefix: the bytes of a look-up table without the first one
 	digitBias        = 0xf6 // added to a digit, so that behind 9 comes a carry into the next byte
@@ -35,7 +36,7 @@ func newStencil(b *block) *stencil {
 	if b.prefix > stencilDigitsMax {
 		return nil
 	}
-	s := &stencil{text: make([]byte, len(b.text), len(b.text)+vectorBytes), ends: b.ends(), escape: byte(0xff - b.prefix)}
+	s := &stencil{text: make([]byte, len(b.text)+stencilPad), ends: b.ends(), escape: byte(0xff - b.prefix)}
 	copy(s.text, b.text)
 	if slices.Max(s.text) > s.escape {
 		return nil
@@ -50,7 +51,7 @@ func newStencil(b *block) *stencil {
 			}
 		}
 	}
-	s.text = append(s.text, s.text[:vectorBytes]...)
+	copy(s.text[len(b.text):], s.text[:vectorBytes])
 	for i := 1; i <= b.prefix; i++ {
 		s.shift[i] = byte('0' - digitBias - int(s.escape) - i)
 	}

@@ -445,3 +445,70 @@ done:
 	MOVQ      R8, nextPos+80(FP)
 	MOVQ      R9, nextRun+88(FP)
 	RET
+
+// func stencilLines(to *byte, bytes int, text *byte, table *[16]byte, escape byte)
+// Requires: AVX, AVX2
+TEXT ·stencilLines(SB), NOSPLIT, $0-33
+	MOVQ           to+0(FP), AX
+	MOVQ           bytes+8(FP), CX
+	MOVQ           text+16(FP), DX
+	VPBROADCASTB   escape+32(FP), Y0
+	MOVQ           table+24(FP), BX
+	VBROADCASTI128 (BX), Y1
+
+	// The first vectors are where they must be, the others are aligned.
+	VMOVDQU  (DX), Y2
+	VPSUBUSB Y0, Y2, Y3
+	VPSHUFB  Y3, Y1, Y3
+	VPADDB   Y3, Y2, Y2
+	VMOVDQU  Y2, (AX)
+	VMOVDQU  32(DX), Y2
+	VPSUBUSB Y0, Y2, Y3
+	VPSHUFB  Y3, Y1, Y3
+	VPADDB   Y3, Y2, Y2
+	VMOVDQU  Y2, 32(AX)
+	VMOVDQU  64(DX), Y2
+	VPSUBUSB Y0, Y2, Y3
+	VPSHUFB  Y3, Y1, Y3
+	VPADDB   Y3, Y2, Y2
+	VMOVDQU  Y2, 64(AX)
+	VMOVDQU  96(DX), Y2
+	VPSUBUSB Y0, Y2, Y3
+	VPSHUFB  Y3, Y1, Y3
+	VPADDB   Y3, Y2, Y2
+	VMOVDQU  Y2, 96(AX)
+	MOVQ     AX, BX
+	ANDQ     $0x1f, BX
+	SUBQ     $+128, BX
+	NEGQ     BX
+	CMPQ     BX, CX
+	JGE      done
+
+more:
+	VMOVDQU  (DX)(BX*1), Y2
+	VPSUBUSB Y0, Y2, Y3
+	VPSHUFB  Y3, Y1, Y3
+	VPADDB   Y3, Y2, Y2
+	VMOVDQU  Y2, (AX)(BX*1)
+	VMOVDQU  32(DX)(BX*1), Y2
+	VPSUBUSB Y0, Y2, Y3
+	VPSHUFB  Y3, Y1, Y3
+	VPADDB   Y3, Y2, Y2
+	VMOVDQU  Y2, 32(AX)(BX*1)
+	VMOVDQU  64(DX)(BX*1), Y2
+	VPSUBUSB Y0, Y2, Y3
+	VPSHUFB  Y3, Y1, Y3
+	VPADDB   Y3, Y2, Y2
+	VMOVDQU  Y2, 64(AX)(BX*1)
+	VMOVDQU  96(DX)(BX*1), Y2
+	VPSUBUSB Y0, Y2, Y3
+	VPSHUFB  Y3, Y1, Y3
+	VPADDB   Y3, Y2, Y2
+	VMOVDQU  Y2, 96(AX)(BX*1)
+	ADDQ     $+128, BX
+	CMPQ     BX, CX
+	JLT      more
+
+done:
+	VZEROUPPER
+	RET

@@ -23,3 +23,9 @@ func stencilStoreUncached(to *byte, vectors int, text *byte, ends *uint32, runs 
 //
 //go:noescape
 func stencilMatch(to *byte, vectors int, text *byte, ends *uint32, runs int, shift *[16]byte, escape byte, digits *[16]byte, pos int, run int) (nextPos int, nextRun int, equal bool)
+
+// stencilLines writes text to to, with the bytes of table put in: at least bytes bytes, of which there is one, and less than
+// 128 more. They lie in one run, or what is behind it does not matter.
+//
+//go:noescape
+func stencilLines(to *byte, bytes int, text *byte, table *[16]byte, escape byte)

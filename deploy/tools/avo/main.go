@@ -44,6 +44,7 @@ func main() {
 		after:  SFENCE,
 	}.emit(c)
 	matching(c)
+	lines()
 	Generate()
 }
 
@@ -74,6 +75,50 @@ func matching(c constants) {
 		Store(result, Return("equal"))
 	}
 	k.emit(c)
+}
+
+// lines is the small loop for pieces of one run, which are too short for the kernels' preparations and their branches: how
+// often it repeats is all that a processor has to guess.
+func lines() {
+	TEXT("stencilLines", attr.NOSPLIT, "func(to *byte, bytes int, text *byte, table *[16]byte, escape byte)")
+	Doc(
+		"stencilLines writes text to to, with the bytes of table put in: at least bytes bytes, of which there is one, and less than",
+		"128 more. They lie in one run, or what is behind it does not matter.",
+	)
+	Pragma("noescape")
+	to := Load(Param("to"), GP64())
+	bytes := Load(Param("bytes"), GP64())
+	text := Load(Param("text"), GP64())
+	escape, table := YMM(), YMM()
+	VPBROADCASTB(address("escape"), escape)
+	VBROADCASTI128(Mem{Base: Load(Param("table"), GP64())}, table)
+	some := func(at Mem, to Mem) {
+		for off := 0; off < unrolled*vectorBytes; off += vectorBytes {
+			v, index := YMM(), YMM()
+			VMOVDQU(at.Offset(off), v)
+			VPSUBUSB(escape, v, index)
+			VPSHUFB(index, table, index)
+			VPADDB(index, v, v)
+			VMOVDQU(v, to.Offset(off))
+		}
+	}
+	Comment("The first vectors are where they must be, the others are aligned.")
+	some(Mem{Base: text}, Mem{Base: to})
+	at := GP64()
+	MOVQ(to, at)
+	ANDQ(U8(vectorBytes-1), at)
+	SUBQ(I32(unrolled*vectorBytes), at)
+	NEGQ(at)
+	CMPQ(at, bytes)
+	JGE(LabelRef("done"))
+	Label("more")
+	some(Mem{Base: text, Index: at, Scale: 1}, Mem{Base: to, Index: at, Scale: 1})
+	ADDQ(I32(unrolled*vectorBytes), at)
+	CMPQ(at, bytes)
+	JLT(LabelRef("more"))
+	Label("done")
+	VZEROUPPER()
+	RET()
 }
 
 // hasAVX2 asks the processor and the system.
