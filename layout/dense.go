@@ -17,11 +17,11 @@ type dense struct {
 	spelling *spelling
 	line     int      // bytes of a number with its newline
 	phase    int      // of the next run in the spelling's cycle
-	masks    []uint64 // the words of each record of the run
+	masks    []uint16 // the words of each record of the run
 }
 
 func newDense(s *spelling, records, line int) *dense {
-	return &dense{multiples: newMultiples(s.rest), spelling: s, line: line, masks: make([]uint64, records)}
+	return &dense{multiples: newMultiples(s.rest), spelling: s, line: line, masks: make([]uint16, records)}
 }
 
 func (d *dense) seek(first uint64) {
@@ -35,6 +35,9 @@ const denseReach = 1 << 16
 
 func (d *dense) write(p []byte, between *numbers) int {
 	d.mark()
+	if between.stencil != nil {
+		return d.writeByVectors(p, between.text())
+	}
 	to, from := (*[denseReach + storeMax]byte)(p), (*[runReach + storeMax]byte)(between.text())
 	s, line, n := d.spelling, d.line, 0
 	for i, mask := range d.masks {
@@ -48,13 +51,29 @@ func (d *dense) write(p []byte, between *numbers) int {
 		}
 		text := &s.lines[mask]
 		if text[shortMax] == tooLong {
-			n = at + writeLine(to[at:], s.words, mask)
+			n = at + writeLine(to[at:], s.words, uint64(mask))
 			continue
 		}
 		store16(to[at:], text[:])
 		n = at + int(text[shortMax])
 	}
 	return n
+}
+
+// writeByVectors is the same with a processor's vectors.
+func (d *dense) writeByVectors(p, numbers []byte) int {
+	n := 0
+	for i := 0; ; i++ {
+		done, bytes := spellLines(&p[n], &d.masks[i], len(d.masks)-i, (*[16]byte)(&d.spelling.lines[0]), &numbers[i*d.line], d.line)
+		i, n = i+done, n+bytes
+		if i == len(d.masks) {
+			return n
+		}
+		n += writeLine(p[n:], d.spelling.words, uint64(d.masks[i]))
+		if i == len(d.masks)-1 {
+			return n
+		}
+	}
 }
 
 func store16(to, from []byte) { *(*[16]byte)(to) = *(*[16]byte)(from) }
@@ -67,7 +86,7 @@ func (d *dense) mark() {
 	for i, m := range d.marks {
 		at := d.next[i]
 		for ; at < uint64(len(masks)); at += m.divisor {
-			masks[at] |= m.mask
+			masks[at] |= uint16(m.mask)
 		}
 		d.next[i] = at - uint64(len(masks))
 	}
@@ -77,7 +96,7 @@ func (d *dense) mark() {
 type spelling struct {
 	words  []word
 	lines  []shortLine // by mask
-	cycle  []uint64    // the masks of the smallest divisors: one period and as many records more as a run has
+	cycle  []uint16    // the masks of the smallest divisors: one period and as many records more as a run has
 	period int
 	rest   []mark // the other divisors
 }
@@ -105,7 +124,7 @@ func newShortLines(words []word) []shortLine {
 	for i := range lines {
 		lines[i] = lines[i].with("\n")
 	}
-	return lines
+	return append(lines, shortLine{}, shortLine{}) // a load of 32 bytes may reach beyond
 }
 
 func (l shortLine) with(text string) shortLine {
@@ -133,6 +152,8 @@ func newSpelling(v *vocabulary, records int) *spelling {
 		period = p
 	}
 	s.period, s.rest = int(period), marks[some:]
-	s.cycle = (&vocabulary{marks: marks[:some]}).cycle(period + uint64(records))
+	for _, mask := range (&vocabulary{marks: marks[:some]}).cycle(period + uint64(records)) {
+		s.cycle = append(s.cycle, uint16(mask))
+	}
 	return s
 }

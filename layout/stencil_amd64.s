@@ -512,3 +512,62 @@ more:
 done:
 	VZEROUPPER
 	RET
+
+// func spellLines(to *byte, masks *uint16, records int, lines *[16]byte, numbers *byte, line int) (done int, bytes int)
+// Requires: AVX, CMOV
+TEXT ·spellLines(SB), NOSPLIT, $0-64
+	MOVQ to+0(FP), AX
+	MOVQ masks+8(FP), CX
+	MOVQ records+16(FP), DX
+	MOVQ lines+24(FP), BX
+	MOVQ numbers+32(FP), SI
+	MOVQ line+40(FP), DI
+	MOVQ AX, R8
+	XORQ R9, R9
+	CMPQ DI, $0x10
+	JGT  wide
+
+narrow:
+	CMPQ    R9, DX
+	JGE     done
+	MOVWLZX (CX)(R9*2), R10
+	SHLQ    $0x04, R10
+	LEAQ    (BX)(R10*1), R10
+	MOVBLZX 15(R10), R11
+	CMPW    (CX)(R9*2), $+0
+	CMOVQEQ SI, R10
+	CMOVQEQ DI, R11
+	CMPL    R11, $0x000000ff
+	JEQ     done
+	VMOVDQU (R10), X0
+	VMOVDQU X0, (R8)
+	ADDQ    DI, SI
+	ADDQ    R11, R8
+	INCQ    R9
+	JMP     narrow
+
+wide:
+	CMPQ    R9, DX
+	JGE     done
+	MOVWLZX (CX)(R9*2), R10
+	SHLQ    $0x04, R10
+	LEAQ    (BX)(R10*1), R10
+	MOVBLZX 15(R10), R11
+	CMPW    (CX)(R9*2), $+0
+	CMOVQEQ SI, R10
+	CMOVQEQ DI, R11
+	CMPL    R11, $0x000000ff
+	JEQ     done
+	VMOVDQU (R10), Y0
+	VMOVDQU Y0, (R8)
+	ADDQ    DI, SI
+	ADDQ    R11, R8
+	INCQ    R9
+	JMP     wide
+
+done:
+	VZEROUPPER
+	SUBQ AX, R8
+	MOVQ R9, done+48(FP)
+	MOVQ R8, bytes+56(FP)
+	RET

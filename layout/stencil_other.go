@@ -15,6 +15,10 @@ func stencilStoreUncached(_ *byte, _ int, _ *byte, _ *uint32, _ int, _ *[16]byte
 
 func stencilLines(_ *byte, _ int, _ *byte, _ *[16]byte, _ byte) { panic("layout: no assembly") }
 
+func spellLines(_ *byte, _ *uint16, _ int, _ *[16]byte, _ *byte, _ int) (done, bytes int) {
+	panic("layout: no assembly")
+}
+
 func stencilMatch(_ *byte, _ int, _ *byte, _ *uint32, _ int, _ *[16]byte, _ byte, _ *[16]byte, _, _ int) (nextPos, nextRun int, equal bool) {
 	panic("layout: no assembly")
 }

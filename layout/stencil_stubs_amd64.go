@@ -29,3 +29,10 @@ func stencilMatch(to *byte, vectors int, text *byte, ends *uint32, runs int, shi
 //
 //go:noescape
 func stencilLines(to *byte, bytes int, text *byte, table *[16]byte, escape byte)
+
+// spellLines writes a line for each of masks to to: of lines, or the next of numbers, each of line bytes, where the mask is 0.
+// It stops before a line that is too long for lines, and returns how many it wrote and their bytes. It reads and writes up to
+// 32 bytes more.
+//
+//go:noescape
+func spellLines(to *byte, masks *uint16, records int, lines *[16]byte, numbers *byte, line int) (done int, bytes int)

@@ -45,6 +45,7 @@ func main() {
 	}.emit(c)
 	matching(c)
 	lines()
+	spell()
 	Generate()
 }
 
@@ -120,6 +121,70 @@ func lines() {
 	VZEROUPPER()
 	RET()
 }
+
+// spell is the loop of dense: a record costs no branch, whether it is a number or words.
+func spell() {
+	TEXT("spellLines", attr.NOSPLIT, "func(to *byte, masks *uint16, records int, lines *[16]byte, numbers *byte, line int) (done, bytes int)")
+	Doc(
+		"spellLines writes a line for each of masks to to: of lines, or the next of numbers, each of line bytes, where the mask is 0.",
+		"It stops before a line that is too long for lines, and returns how many it wrote and their bytes. It reads and writes up to",
+		"32 bytes more.",
+	)
+	Pragma("noescape")
+	begin := Load(Param("to"), GP64())
+	masks := Load(Param("masks"), GP64())
+	records := Load(Param("records"), GP64())
+	lines := Load(Param("lines"), GP64())
+	number := Load(Param("numbers"), GP64())
+	line := Load(Param("line"), GP64())
+	to, at := GP64(), GP64()
+	MOVQ(begin, to)
+	XORQ(at, at)
+	loop := func(name string, bytes int) {
+		Label(name)
+		CMPQ(at, records)
+		JGE(LabelRef("done"))
+		text, length := GP64(), GP64()
+		MOVWLZX(Mem{Base: masks, Index: at, Scale: 2}, text.As32())
+		SHLQ(U8(4), text) // of a shortLine
+		LEAQ(Mem{Base: lines, Index: text, Scale: 1}, text)
+		MOVBLZX(Mem{Base: text, Disp: shortMax}, length.As32())
+		CMPW(Mem{Base: masks, Index: at, Scale: 2}, I8(0))
+		CMOVQEQ(number, text)
+		CMOVQEQ(line, length)
+		CMPL(length.As32(), U32(tooLong))
+		JEQ(LabelRef("done"))
+		if bytes == 16 {
+			v := XMM()
+			VMOVDQU(Mem{Base: text}, v)
+			VMOVDQU(v, Mem{Base: to})
+		} else {
+			v := YMM()
+			VMOVDQU(Mem{Base: text}, v)
+			VMOVDQU(v, Mem{Base: to})
+		}
+		ADDQ(line, number)
+		ADDQ(length, to)
+		INCQ(at)
+		JMP(LabelRef(name))
+	}
+	CMPQ(line, U8(16))
+	JGT(LabelRef("wide"))
+	loop("narrow", 16)
+	loop("wide", 32)
+	Label("done")
+	VZEROUPPER()
+	SUBQ(begin, to)
+	Store(at, Return("done"))
+	Store(to, Return("bytes"))
+	RET()
+}
+
+// What dense.go says of a shortLine: its last byte is the length, or tooLong.
+const (
+	shortMax = 15
+	tooLong  = 255
+)
 
 // hasAVX2 asks the processor and the system.
 func hasAVX2() {
