@@ -516,25 +516,84 @@ done:
 // func spellLines(to *byte, masks *uint16, records int, lines *[16]byte, numbers *byte, line int) (done int, bytes int)
 // Requires: AVX, CMOV
 TEXT ·spellLines(SB), NOSPLIT, $0-64
-	MOVQ to+0(FP), AX
-	MOVQ masks+8(FP), CX
-	MOVQ records+16(FP), DX
-	MOVQ lines+24(FP), BX
-	MOVQ numbers+32(FP), SI
-	MOVQ line+40(FP), DI
-	MOVQ AX, R8
-	XORQ R9, R9
-	CMPQ DI, $0x10
-	JGT  wide
+	MOVQ  to+0(FP), AX
+	MOVQ  masks+8(FP), CX
+	MOVQ  records+16(FP), DX
+	MOVQ  lines+24(FP), BX
+	MOVQ  numbers+32(FP), SI
+	MOVQ  line+40(FP), DI
+	MOVQ  AX, R8
+	TESTQ DX, DX
+	JZ    none
+	LEAQ  (CX)(DX*2), CX
+	MOVQ  DX, R9
+	NEGQ  R9
+	CMPQ  DI, $0x10
+	JGT   wide
+	ADDQ  $0x03, R9
+	JGE   narrowFew
 
-narrow:
-	CMPQ    R9, DX
-	JGE     done
+narrowMany:
+	MOVWLZX -6(CX)(R9*2), R10
+	SHLQ    $0x04, R10
+	LEAQ    (BX)(R10*1), R10
+	MOVBLZX 15(R10), R11
+	CMOVQEQ SI, R10
+	CMOVQEQ DI, R11
+	CMPL    R11, $0x000000ff
+	JEQ     narrowTooLong0
+	VMOVDQU (R10), X0
+	VMOVDQU X0, (R8)
+	ADDQ    DI, SI
+	ADDQ    R11, R8
+	MOVWLZX -4(CX)(R9*2), R10
+	SHLQ    $0x04, R10
+	LEAQ    (BX)(R10*1), R10
+	MOVBLZX 15(R10), R11
+	CMOVQEQ SI, R10
+	CMOVQEQ DI, R11
+	CMPL    R11, $0x000000ff
+	JEQ     narrowTooLong1
+	VMOVDQU (R10), X0
+	VMOVDQU X0, (R8)
+	ADDQ    DI, SI
+	ADDQ    R11, R8
+	MOVWLZX -2(CX)(R9*2), R10
+	SHLQ    $0x04, R10
+	LEAQ    (BX)(R10*1), R10
+	MOVBLZX 15(R10), R11
+	CMOVQEQ SI, R10
+	CMOVQEQ DI, R11
+	CMPL    R11, $0x000000ff
+	JEQ     narrowTooLong2
+	VMOVDQU (R10), X0
+	VMOVDQU X0, (R8)
+	ADDQ    DI, SI
+	ADDQ    R11, R8
 	MOVWLZX (CX)(R9*2), R10
 	SHLQ    $0x04, R10
 	LEAQ    (BX)(R10*1), R10
 	MOVBLZX 15(R10), R11
-	CMPW    (CX)(R9*2), $+0
+	CMOVQEQ SI, R10
+	CMOVQEQ DI, R11
+	CMPL    R11, $0x000000ff
+	JEQ     narrowTooLong3
+	VMOVDQU (R10), X0
+	VMOVDQU X0, (R8)
+	ADDQ    DI, SI
+	ADDQ    R11, R8
+	ADDQ    $0x04, R9
+	JLT     narrowMany
+
+narrowFew:
+	SUBQ $0x03, R9
+	JZ   done
+
+narrowEach:
+	MOVWLZX (CX)(R9*2), R10
+	SHLQ    $0x04, R10
+	LEAQ    (BX)(R10*1), R10
+	MOVBLZX 15(R10), R11
 	CMOVQEQ SI, R10
 	CMOVQEQ DI, R11
 	CMPL    R11, $0x000000ff
@@ -544,16 +603,90 @@ narrow:
 	ADDQ    DI, SI
 	ADDQ    R11, R8
 	INCQ    R9
-	JMP     narrow
+	JNZ     narrowEach
+	JMP     done
+
+narrowTooLong0:
+	SUBQ $0x03, R9
+	JMP  done
+
+narrowTooLong1:
+	SUBQ $0x02, R9
+	JMP  done
+
+narrowTooLong2:
+	SUBQ $0x01, R9
+	JMP  done
+
+narrowTooLong3:
+	SUBQ $0x00, R9
+	JMP  done
 
 wide:
-	CMPQ    R9, DX
-	JGE     done
+	ADDQ $0x03, R9
+	JGE  wideFew
+
+wideMany:
+	MOVWLZX -6(CX)(R9*2), R10
+	SHLQ    $0x04, R10
+	LEAQ    (BX)(R10*1), R10
+	MOVBLZX 15(R10), R11
+	CMOVQEQ SI, R10
+	CMOVQEQ DI, R11
+	CMPL    R11, $0x000000ff
+	JEQ     wideTooLong0
+	VMOVDQU (R10), Y0
+	VMOVDQU Y0, (R8)
+	ADDQ    DI, SI
+	ADDQ    R11, R8
+	MOVWLZX -4(CX)(R9*2), R10
+	SHLQ    $0x04, R10
+	LEAQ    (BX)(R10*1), R10
+	MOVBLZX 15(R10), R11
+	CMOVQEQ SI, R10
+	CMOVQEQ DI, R11
+	CMPL    R11, $0x000000ff
+	JEQ     wideTooLong1
+	VMOVDQU (R10), Y0
+	VMOVDQU Y0, (R8)
+	ADDQ    DI, SI
+	ADDQ    R11, R8
+	MOVWLZX -2(CX)(R9*2), R10
+	SHLQ    $0x04, R10
+	LEAQ    (BX)(R10*1), R10
+	MOVBLZX 15(R10), R11
+	CMOVQEQ SI, R10
+	CMOVQEQ DI, R11
+	CMPL    R11, $0x000000ff
+	JEQ     wideTooLong2
+	VMOVDQU (R10), Y0
+	VMOVDQU Y0, (R8)
+	ADDQ    DI, SI
+	ADDQ    R11, R8
 	MOVWLZX (CX)(R9*2), R10
 	SHLQ    $0x04, R10
 	LEAQ    (BX)(R10*1), R10
 	MOVBLZX 15(R10), R11
-	CMPW    (CX)(R9*2), $+0
+	CMOVQEQ SI, R10
+	CMOVQEQ DI, R11
+	CMPL    R11, $0x000000ff
+	JEQ     wideTooLong3
+	VMOVDQU (R10), Y0
+	VMOVDQU Y0, (R8)
+	ADDQ    DI, SI
+	ADDQ    R11, R8
+	ADDQ    $0x04, R9
+	JLT     wideMany
+
+wideFew:
+	SUBQ $0x03, R9
+	JZ   done
+
+wideEach:
+	MOVWLZX (CX)(R9*2), R10
+	SHLQ    $0x04, R10
+	LEAQ    (BX)(R10*1), R10
+	MOVBLZX 15(R10), R11
 	CMOVQEQ SI, R10
 	CMOVQEQ DI, R11
 	CMPL    R11, $0x000000ff
@@ -563,11 +696,30 @@ wide:
 	ADDQ    DI, SI
 	ADDQ    R11, R8
 	INCQ    R9
-	JMP     wide
+	JNZ     wideEach
+	JMP     done
+
+wideTooLong0:
+	SUBQ $0x03, R9
+	JMP  done
+
+wideTooLong1:
+	SUBQ $0x02, R9
+	JMP  done
+
+wideTooLong2:
+	SUBQ $0x01, R9
+	JMP  done
+
+wideTooLong3:
+	SUBQ $0x00, R9
 
 done:
+	ADDQ R9, DX
+
+none:
 	VZEROUPPER
 	SUBQ AX, R8
-	MOVQ R9, done+48(FP)
+	MOVQ DX, done+48(FP)
 	MOVQ R8, bytes+56(FP)
 	RET

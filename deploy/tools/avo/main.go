@@ -3,6 +3,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/mmcloughlin/avo/attr"
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -139,51 +141,72 @@ func spell() {
 	line := Load(Param("line"), GP64())
 	to, at := GP64(), GP64()
 	MOVQ(begin, to)
-	XORQ(at, at)
-	loop := func(name string, bytes int) {
-		Label(name)
-		CMPQ(at, records)
-		JGE(LabelRef("done"))
+	TESTQ(records, records)
+	JZ(LabelRef("none"))
+	LEAQ(Mem{Base: masks, Index: records, Scale: 2}, masks)
+	MOVQ(records, at)
+	NEGQ(at)
+	record := func(off, bytes int, tooLong string) {
 		text, length := GP64(), GP64()
-		MOVWLZX(Mem{Base: masks, Index: at, Scale: 2}, text.As32())
-		SHLQ(U8(4), text) // of a shortLine
+		MOVWLZX(Mem{Base: masks, Index: at, Scale: 2, Disp: 2 * off}, text.As32())
+		SHLQ(U8(4), text) // of a shortLine; the zero flag stands until it is asked for
 		LEAQ(Mem{Base: lines, Index: text, Scale: 1}, text)
 		MOVBLZX(Mem{Base: text, Disp: shortMax}, length.As32())
-		CMPW(Mem{Base: masks, Index: at, Scale: 2}, I8(0))
 		CMOVQEQ(number, text)
 		CMOVQEQ(line, length)
-		CMPL(length.As32(), U32(tooLong))
-		JEQ(LabelRef("done"))
+		CMPL(length.As32(), U32(lengthTooLong))
+		JEQ(LabelRef(tooLong))
+		v := reg.VecVirtual(YMM())
 		if bytes == 16 {
-			v := XMM()
-			VMOVDQU(Mem{Base: text}, v)
-			VMOVDQU(v, Mem{Base: to})
-		} else {
-			v := YMM()
-			VMOVDQU(Mem{Base: text}, v)
-			VMOVDQU(v, Mem{Base: to})
+			v = XMM()
 		}
+		VMOVDQU(Mem{Base: text}, v)
+		VMOVDQU(v, Mem{Base: to})
 		ADDQ(line, number)
 		ADDQ(length, to)
+	}
+	loop := func(name string, bytes int) {
+		Label(name)
+		ADDQ(U8(unrolled-1), at)
+		JGE(LabelRef(name + "Few"))
+		Label(name + "Many")
+		for i := range unrolled {
+			record(i-unrolled+1, bytes, fmt.Sprintf("%sTooLong%d", name, i))
+		}
+		ADDQ(U8(unrolled), at)
+		JLT(LabelRef(name + "Many"))
+		Label(name + "Few")
+		SUBQ(U8(unrolled-1), at)
+		JZ(LabelRef("done"))
+		Label(name + "Each")
+		record(0, bytes, "done")
 		INCQ(at)
-		JMP(LabelRef(name))
+		JNZ(LabelRef(name + "Each"))
+		JMP(LabelRef("done"))
+		for i := range unrolled {
+			Label(fmt.Sprintf("%sTooLong%d", name, i))
+			SUBQ(U8(unrolled-1-i), at)
+			JMP(LabelRef("done"))
+		}
 	}
 	CMPQ(line, U8(16))
 	JGT(LabelRef("wide"))
 	loop("narrow", 16)
 	loop("wide", 32)
 	Label("done")
+	ADDQ(at, records)
+	Label("none")
 	VZEROUPPER()
 	SUBQ(begin, to)
-	Store(at, Return("done"))
+	Store(records, Return("done"))
 	Store(to, Return("bytes"))
 	RET()
 }
 
-// What dense.go says of a shortLine: its last byte is the length, or tooLong.
+// What dense.go says of a shortLine: its last byte is the length, or that it is too long.
 const (
-	shortMax = 15
-	tooLong  = 255
+	shortMax      = 15
+	lengthTooLong = 255
 )
 
 // hasAVX2 asks the processor and the system.
