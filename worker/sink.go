@@ -30,6 +30,12 @@ type prefaulter interface {
 	prefault(e layout.Extent) error
 }
 
+// settled is a sink whose windows are memory where the bytes stay: prefaulted, larger in all than any cache, and not read
+// next. Stores past the caches are the fastest there.
+type settled interface {
+	settled()
+}
+
 // Kind is a way in which bytes reach the target. A job uses one for all of its writes.
 type Kind int
 

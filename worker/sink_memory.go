@@ -55,6 +55,9 @@ func (s *memorySink) Put(off int64, n int, fill func(p []byte)) error {
 	return nil
 }
 
+// settled says that windows are where the bytes stay.
+func (s *memorySink) settled() {}
+
 // prefault has the pages of e made. A page that is there already keeps its bytes.
 func (s *memorySink) prefault(e layout.Extent) error {
 	if e.Len == 0 {

@@ -81,7 +81,10 @@ func (w *writer) extent(ctx context.Context, a assignment) (receipt, error) {
 	if err := w.prefault(ctx, &r); err != nil {
 		return r, err
 	}
-	window := w.handle.contract.destination.windowBytes()
+	window, fillWindow := w.handle.contract.destination.windowBytes(), w.layout.Fill
+	if _, ok := w.handle.target.sink.(settled); ok {
+		fillWindow = w.layout.FillUncached
+	}
 	for off, end := a.extent.Off, a.extent.End(); off < end; {
 		if err := w.mayStore(ctx); err != nil {
 			return r, err
@@ -91,7 +94,7 @@ func (w *writer) extent(ctx context.Context, a assignment) (receipt, error) {
 		began := time.Now()
 		err := w.handle.target.sink.Put(off, int(n), func(p []byte) {
 			began := time.Now()
-			w.layout.Fill(p, off)
+			fillWindow(p, off)
 			fill = time.Since(began)
 			w.done.generated.Add(int64(len(p)))
 		})
