@@ -44,6 +44,7 @@ func ruleSets(t testing.TB) map[string][]layout.Rule {
 		"sixteen, mixed":   "6=ab,10=cd,14=ef,15=gh,21=ij,35=kl,22=mn,33=op,55=qr,77=st,26=uv,39=wx,65=yz,91=AB,4=CD,9=EF",
 		"seventeen, dense": "2=a,3=b,4=c,5=d,6=e,7=f,8=g,9=h,10=i,11=j,12=k,13=l,14=m,15=n,16=o,17=p,18=q",
 		"UTF-8":            "6=sechs,10=zehn,15=fünfzehn,7=七,11=🎉",
+		"UTF-8, the end":   "7=\U0010FFFF,10=\U00100000",
 		"above n":          "3=Fizz,5000000=never,4611686018427387904=ever",
 		"huge divisors":    "4294967311=a,4294967357=b,4611686018427387847=c", // two primes above 2^32, and one near 2^62
 		"equals sign":      "3=a=b,5==",
