@@ -1,6 +1,7 @@
 package layout_test
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -15,8 +16,20 @@ import (
 //	go test ./layout -run '^$' -bench Fill -count 5
 func BenchmarkFill(b *testing.B) {
 	for _, window := range []int{256 << 10, 1 << 20} {
-		b.Run(fmt.Sprintf("content=limit/window=%dKiB", window>>10), func(b *testing.B) {
-			benchmarkCopy(b, window)
+		block := make([]byte, 24<<10)
+		b.Run(fmt.Sprintf("content=clear/window=%dKiB", window>>10), func(b *testing.B) {
+			benchmarkBytes(b, window, func(p []byte) { clear(p) })
+		})
+		b.Run(fmt.Sprintf("content=copy/window=%dKiB", window>>10), func(b *testing.B) {
+			benchmarkBytes(b, window, func(p []byte) {
+				for len(p) > 0 {
+					p = p[copy(p, block):]
+				}
+			})
+		})
+		b.Run(fmt.Sprintf("content=compiled/window=%dKiB", window>>10), func(b *testing.B) {
+			first := int64(510_000_000)
+			benchmarkBytes(b, window, func(p []byte) { first = compiledFizzBuzz(p, first) })
 		})
 		for _, c := range []struct{ name, rules string }{
 			{"fizzbuzz", fizzBuzz},
@@ -62,15 +75,77 @@ func reportCPU(b *testing.B, window int, start time.Duration) {
 	}
 }
 
-func benchmarkCopy(b *testing.B, window int) {
-	p, block := make([]byte, window), make([]byte, 24<<10)
+func benchmarkBytes(b *testing.B, window int, fill func(p []byte)) {
+	p := make([]byte, window)
 	b.SetBytes(int64(window))
+	b.ReportAllocs()
 	defer reportCPU(b, window, cpuTime())
 	for b.Loop() {
-		for to := p; len(to) > 0; {
-			to = to[copy(to, block):]
-		}
+		fill(p)
 	}
+}
+
+// compiledFizzBuzz is what the runtime rules are measured against: 3, 5 and the words are constants of the compiler. It
+// writes blocks of thirty records of nine digits, from a multiple of thirty on, until the next block would not fit, and
+// returns the next record.
+func compiledFizzBuzz(p []byte, first int64) int64 {
+	const (
+		ten0  = "FizzBuzz\n........1\n........2\nFizz\n........4\nBuzz\nFizz\n........7\n........8\nFizz\n"
+		ten1  = "Buzz\n........1\nFizz\n........3\n........4\nFizzBuzz\n........6\n........7\nFizz\n........9\n"
+		ten2  = "Buzz\nFizz\n........2\n........3\nFizz\nBuzz\n........6\nFizz\n........8\n........9\n"
+		bytes = len(ten0) + len(ten1) + len(ten2)
+	)
+	prefix := first / 10
+	for d := decimal8(prefix); len(p) >= bytes; p = p[bytes:] {
+		to := (*[bytes]byte)(p)
+		copy(to[:], ten0+ten1+ten2)
+		for _, at := range [...]int{9, 19, 34, 54, 64} {
+			binary.LittleEndian.PutUint64(to[at:], d)
+		}
+		d = next8(d, prefix)
+		for _, at := range [...]int{5, 20, 30, 49, 59, 74} {
+			binary.LittleEndian.PutUint64(to[len(ten0)+at:], d)
+		}
+		d = next8(d, prefix+1)
+		for _, at := range [...]int{10, 20, 40, 55, 65} {
+			binary.LittleEndian.PutUint64(to[len(ten0)+len(ten1)+at:], d)
+		}
+		d = next8(d, prefix+2)
+		prefix += 3
+	}
+	return prefix * 10
+}
+
+// decimal8 is eight digits as the bytes of a word, and next8 that of x+1.
+func decimal8(x int64) (d uint64) {
+	for range 8 {
+		d = d<<8 | uint64('0'+x%10)
+		x /= 10
+	}
+	return d
+}
+
+func next8(d uint64, x int64) uint64 {
+	if d>>56 == '9' {
+		return decimal8(x + 1)
+	}
+	return d + 1<<56
+}
+
+func TestTheCompiledFizzBuzzIsRight(t *testing.T) {
+	l := rulesLayout(t, fizzBuzz, 1e9)
+	off, err := l.Offset(300_000_030)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, got := make([]byte, 5000), make([]byte, 5000)
+	l.Fill(want, off)
+	next := compiledFizzBuzz(got, 300_000_030)
+	end, err := l.Offset(next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	requireEqual(t, "compiled", got[:end-off], want[:end-off])
 }
 
 // BenchmarkLocate asks for the record at random offsets.

@@ -17,7 +17,11 @@ func BenchmarkRatioMemory(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer syscall.Munmap(p)
+	b.Cleanup(func() {
+		if err := syscall.Munmap(p); err != nil {
+			b.Error(err)
+		}
+	})
 	if err := syscall.Madvise(p, hugepage); err != nil {
 		b.Log(err)
 	}

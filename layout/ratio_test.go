@@ -36,6 +36,15 @@ func BenchmarkRatio(b *testing.B) {
 		b.Run("fill="+c.name+"/against=clear", func(b *testing.B) { benchmarkRatio(b, fill, clearing) })
 		b.Run("fill="+c.name+"/against=fizzbuzz", func(b *testing.B) { benchmarkRatio(b, fill, fizz) })
 	}
+	first := int64(510_000_000)
+	compiled := turn{len(p), func() { first = compiledFizzBuzz(p, first) }}
+	b.Run("fill=fizzbuzz/against=compiled", func(b *testing.B) { benchmarkRatio(b, fizz, compiled) })
+	portable, err := layout.NewPortable(layout.Spec{N: 1e9, Rules: mustParse(b, fizzBuzz)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("fill=portable/against=clear", func(b *testing.B) { benchmarkRatio(b, filling(portable, p), clearing) })
+	b.Run("fill=portable/against=compiled", func(b *testing.B) { benchmarkRatio(b, filling(portable, p), compiled) })
 	b.Run("fill=copy/against=clear", func(b *testing.B) {
 		benchmarkRatio(b, turn{len(p), func() { copy(p, zeros) }}, clearing)
 	})
