@@ -126,6 +126,11 @@ func stamp(text []byte, lines []uint16, d []byte) {
 	switch len(d) {
 	case 1:
 		v := d[0]
+		for ; len(lines) >= 8; lines = lines[8:] {
+			l := (*[8]uint16)(lines)
+			to[l[0]], to[l[1]], to[l[2]], to[l[3]] = v, v, v, v
+			to[l[4]], to[l[5]], to[l[6]], to[l[7]] = v, v, v, v
+		}
 		for _, l := range lines {
 			to[l] = v
 		}
