@@ -150,6 +150,24 @@ func TestTheCompiledFizzBuzzIsRight(t *testing.T) {
 
 // BenchmarkLocate asks for the record at random offsets.
 func BenchmarkLocate(b *testing.B) {
+	benchmarkQuestion(b, func(b *testing.B, l *layout.Layout, random *rand.Rand) {
+		if _, _, err := l.Locate(random.Int64N(l.Size())); err != nil {
+			b.Fatal(err)
+		}
+	})
+}
+
+// BenchmarkOffset asks for the offsets of random records.
+func BenchmarkOffset(b *testing.B) {
+	benchmarkQuestion(b, func(b *testing.B, l *layout.Layout, random *rand.Rand) {
+		n, _ := l.Records()
+		if _, err := l.Offset(1 + random.Int64N(n)); err != nil {
+			b.Fatal(err)
+		}
+	})
+}
+
+func benchmarkQuestion(b *testing.B, ask func(b *testing.B, l *layout.Layout, random *rand.Rand)) {
 	for _, c := range []struct {
 		name, rules string
 		n           int64
@@ -162,13 +180,13 @@ func BenchmarkLocate(b *testing.B) {
 		{"most-terms", mostTerms, 1e17},
 	} {
 		l := rulesLayout(b, c.rules, c.n)
-		rng := rand.New(rand.NewPCG(1, 2))
+		random := rand.New(rand.NewPCG(1, 2))
 		b.Run("rules="+c.name, func(b *testing.B) {
+			start := cpuTime()
 			for b.Loop() {
-				if _, _, err := l.Locate(rng.Int64N(l.Size())); err != nil {
-					b.Fatal(err)
-				}
+				ask(b, l, random)
 			}
+			b.ReportMetric(float64((cpuTime()-start).Nanoseconds())/float64(b.N), "cpu-ns/op")
 		})
 	}
 }

@@ -129,4 +129,4 @@ func (t *sheetTemplate) fill(p []byte, rel uint64, _ storing) {
 }
 
 // copyBytes is how much is stamped before it is copied out: little enough to be in the first-level cache still.
-const copyBytes = 8 << 10
+const copyBytes = 4 << 10
