@@ -8,7 +8,8 @@
 //	l.Locate(52)       // byte 52 is byte 3 of record 15
 //	l.Fill(p, 52)      // "zBuzz\n16\n..."
 //
-// The package is pure: it does no I/O, starts no goroutine, and asks neither clock nor machine.
+// The package is pure: it does no I/O, starts no goroutine, and asks neither clock nor machine, but for the
+// processor's instructions, on which no byte depends.
 //
 // # Words
 //
@@ -63,10 +64,14 @@
 // bucket is filled in the first of these ways that can:
 //
 //	constant.go  every record has words: copies of one text
-//	template.go  short periods: a block of whole periods, of which only the digits that change are rewritten
+//	template.go  short periods: a block of whole periods, into which the digits that change are put
 //	sieve.go     everything else: mark the multiples of each divisor in a run of 1000 records, then write it,
 //	             sparse.go where words are rare, dense.go where they are frequent
 //
-// What they need between calls is scratch memory in pools. It keeps its place, so a Fill that goes on where one ended
+// Digits are put in by vector instructions where the processor has some (stencil.go, with assembly that is generated),
+// and else stored one by one into a private copy (block.go). All ways make the same bytes. A text is made when a window
+// first needs it, is at most 256 KiB long, and serves everybody.
+//
+// What is needed between calls is scratch memory in pools. It keeps its place, so a Fill that goes on where one ended
 // finds everything as it needs it; but it is only memory, and any other Fill gets the same bytes from it.
 package layout
