@@ -12,6 +12,16 @@ const (
 	chartHeight = 460
 )
 
+// ratioShown is the largest ratio that has a place of its own: one wild round must not flatten the rest.
+const ratioShown = 2.0
+
+func shownRatios(ratios []float64) []float64 {
+	for i := range ratios {
+		ratios[i] = min(ratios[i], ratioShown)
+	}
+	return ratios
+}
+
 // Theme is the colours of a picture.
 type Theme string
 
@@ -32,8 +42,8 @@ func (e EntryReport) Chart(l Log, theme Theme) ([]byte, error) {
 		}
 		by := l.byRole(row.Held)
 		names = append(names, row.Name)
-		ours = append(ours, pairs(by[RoleSubject], by[RoleLimit], row.Per))
-		control = append(control, pairs(by[RoleControl], by[RoleLimit], row.Per))
+		ours = append(ours, shownRatios(pairs(by[RoleSubject], by[RoleLimit], row.Per)))
+		control = append(control, shownRatios(pairs(by[RoleControl], by[RoleLimit], row.Per)))
 		bound = append(bound, []float64{row.Bound})
 	}
 	if len(names) == 0 {
@@ -50,8 +60,15 @@ func (e EntryReport) Chart(l Log, theme Theme) ([]byte, error) {
 	opt.Legend.Offset = charts.OffsetStr{Left: charts.PositionRight}
 	opt.XAxis.Labels = names
 	opt.XAxis.BoundaryGap = new(true)
-	opt.YAxis = []charts.YAxisOption{{Min: new(0.0)}}
-	opt.ValueFormatter = func(v float64) string { return fmt.Sprintf("%.2f", v) }
+	opt.XAxis.LabelCount = len(names)
+	opt.XAxis.LabelRotation = charts.DegreesToRadians(-25)
+	opt.YAxis = []charts.YAxisOption{{Min: new(0.0), Max: new(ratioShown), LabelCount: 9}}
+	opt.ValueFormatter = func(v float64) string {
+		if v >= ratioShown {
+			return "2 or more"
+		}
+		return fmt.Sprintf("%.2f", v)
+	}
 	if err := p.ScatterChart(opt); err != nil {
 		return nil, fmt.Errorf("draw the chart of %s: %w", e.Name, err)
 	}

@@ -164,12 +164,26 @@ func (row *Row) warnOf(by rounds) {
 	if c := row.Control; c != nil && c.Low != nil && (*c.Low > 1+driftAllowed || *c.High < 1-driftAllowed) {
 		warn("drift", "the limit differs from itself by %.0f %%: something changes with the order of trials", 100*math.Abs(c.Median-1))
 	}
+	row.warnOfCold(by)
+}
+
+// warnOfCold tells how often memory was cold before a trial. The trial itself came after it was warm.
+func (row *Row) warnOfCold(by rounds) {
+	cold, trials, worst := 0, 0, Trial{}
 	for _, role := range []Role{RoleSubject, RoleLimit, RoleControl} {
 		for _, t := range sorted(by[role]) {
+			trials++
 			if t.WarmSeconds > coldSeconds && float64(t.WarmBytes) < coldTouchRate*t.WarmSeconds {
-				warn("cold", "memory was cold before round %d: touching %d bytes took %.1f s (the %s's trial came after it)", t.Round+1, t.WarmBytes, t.WarmSeconds, role)
+				cold++
+				if t.WarmSeconds > worst.WarmSeconds {
+					worst = t
+				}
 			}
 		}
+	}
+	if cold > 0 {
+		row.Warnings = append(row.Warnings, Warning{"cold", fmt.Sprintf(
+			"memory was cold before %d of %d trials: touching %d bytes took up to %.1f s of processor time", cold, trials, worst.WarmBytes, worst.WarmSeconds)})
 	}
 }
 

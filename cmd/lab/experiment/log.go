@@ -96,7 +96,7 @@ type Trial struct {
 	Position    int     `json:"position"` // in the round, from 0
 	AtSeconds   float64 `json:"at_seconds"`
 	WarmBytes   int64   `json:"warm_bytes,omitempty"` // touched and given back before it
-	WarmSeconds float64 `json:"warm_seconds,omitzero"`
+	WarmSeconds float64 `json:"warm_cpu_seconds,omitzero"`
 	Sample
 }
 
