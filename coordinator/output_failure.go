@@ -18,8 +18,10 @@ func fileFailure(op, path string, err error) *Failure {
 	case isOutOfSpace(err):
 		f.Kind = KindSpace
 		f.Hint = "free space, raise the quota or the file size limit, or write to another file system"
-	case errors.Is(err, fs.ErrPermission), isReadOnly(err):
+	case errors.Is(err, fs.ErrPermission):
 		f.Hint = "choose a directory that you may write in"
+	case isReadOnly(err):
+		f.Hint = "choose a directory that you may write in; a file system that was writable until now has met an error (dmesg)"
 	case errors.Is(err, syscall.ENAMETOOLONG):
 		f.Hint = "choose a shorter name"
 	case HintFor(err) != "":

@@ -107,6 +107,9 @@ func failureOf(err error) failure {
 		if f.path == "" {
 			f.path = path.Path
 		}
+		if f.message == path.Error() { // which would say operation and path twice
+			f.message = path.Err.Error()
+		}
 	}
 	if errors.As(err, &sink) {
 		f.operation, f.message = sink.op, sink.err.Error()
