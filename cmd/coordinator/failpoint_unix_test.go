@@ -21,8 +21,14 @@ import (
 // withFailpoints builds the program so that it ends itself where GIGAFIZZ_FAILPOINT says.
 func withFailpoints(t *testing.T) string {
 	t.Helper()
+	return built(t, "-tags", "gigafizz_failpoints")
+}
+
+// built builds the program as users get it.
+func built(t *testing.T, flags ...string) string {
+	t.Helper()
 	bin := filepath.Join(t.TempDir(), program)
-	build := exec.Command("go", "build", "-tags", "gigafizz_failpoints", "-o", bin, ".")
+	build := exec.Command("go", append(append([]string{"build", "-o", bin}, flags...), ".")...)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Skipf("no toolchain to build with: %v %s", err, out)

@@ -35,13 +35,7 @@ func strace(t *testing.T, bin, dir string, faults []string, args ...string) (cod
 func static(t *testing.T) string {
 	t.Helper()
 	needStrace(t)
-	bin := filepath.Join(t.TempDir(), program)
-	build := exec.Command("go", "build", "-o", bin, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Skipf("no toolchain to build with: %v %s", err, out)
-	}
-	return bin
+	return built(t)
 }
 
 // needStrace skips a test where strace cannot be used. Without static it serves for faults in calls that no loader makes.

@@ -31,7 +31,13 @@ type started struct {
 // start starts the command in its own process; it is killed at the end of the test if it still runs.
 func start(t *testing.T, args ...string) *started {
 	t.Helper()
-	s := &started{Cmd: exec.Command(program, args...), ended: make(chan error, 1)}
+	return startBuilt(t, program, args...)
+}
+
+// startBuilt is start for a program that was built apart.
+func startBuilt(t *testing.T, bin string, args ...string) *started {
+	t.Helper()
+	s := &started{Cmd: exec.Command(bin, args...), ended: make(chan error, 1)}
 	s.Stderr = &s.stderr
 	if err := s.Start(); err != nil {
 		t.Fatal(err)
