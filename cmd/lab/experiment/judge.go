@@ -10,7 +10,8 @@ import (
 // Verdict is what a contest came to.
 type Verdict string
 
-// The verdicts. A subject falls short only if its whole interval lies below the bound.
+// The verdicts. A subject falls short only if its whole interval lies below the bound. It holds if its median reaches the
+// bound and its interval is narrow, or if the whole interval does, however wide it is.
 const (
 	Holds        Verdict = "holds"
 	FallsShort   Verdict = "falls short"
@@ -119,7 +120,7 @@ func judgeRow(c Held, by rounds) Row {
 		row.Verdict = Undecided
 	case *row.Ratio.High < c.Bound:
 		row.Verdict = FallsShort
-	case row.Ratio.Median >= c.Bound:
+	case *row.Ratio.Low >= c.Bound, row.Ratio.Median >= c.Bound && !row.Ratio.noisy():
 		row.Verdict = Holds
 	default:
 		row.Verdict = Undecided
@@ -158,7 +159,7 @@ func (row *Row) warnOf(by rounds) {
 			warn("short", "trials of the %s took %.1f ms: too short to trust; a larger --n makes them longer", role, 1e3*median(spent))
 		}
 	}
-	if r := row.Ratio; r != nil && r.Low != nil && (*r.High-*r.Low) > noisyWidth*r.Median {
+	if r := row.Ratio; r != nil && r.noisy() {
 		warn("noisy", "the ratio lies anywhere between %.2f and %.2f: too noisy to trust; more --trials, or a quieter machine", *r.Low, *r.High)
 	}
 	if c := row.Control; c != nil && c.Low != nil && (*c.Low > 1+driftAllowed || *c.High < 1-driftAllowed) {

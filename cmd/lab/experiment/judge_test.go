@@ -37,6 +37,8 @@ func TestARowFallsShortOnlyIfItsWholeIntervalIsBelowTheBound(t *testing.T) {
 		{"below", repeat(0.7e9, 9), FallsShort, Disagrees},
 		{"the median below, the interval around it", []float64{.7e9, .7e9, .7e9, .7e9, .7e9, .7e9, .81e9, .81e9, .81e9}, Undecided, TooLittle},
 		{"one lucky round", []float64{.7e9, .7e9, .7e9, .7e9, .7e9, .7e9, .7e9, .7e9, .99e9}, FallsShort, Disagrees},
+		{"above, but anything is possible", []float64{.1e9, .2e9, .9e9, .9e9, .9e9, .9e9, .9e9, 3e9, 4e9}, Undecided, TooLittle},
+		{"far above, however noisy", []float64{.8e9, .9e9, 1e9, 1e9, 1e9, 2e9, 3e9, 4e9, 5e9}, Holds, Agrees},
 		{"too few rounds", repeat(0.9e9, 5), Undecided, TooLittle},
 	} {
 		r := Judge(trialsOf(tt.ours, limit, limit))

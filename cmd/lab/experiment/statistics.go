@@ -31,6 +31,9 @@ func intervalOf(values []float64) (Interval, []error) {
 	return i, s.Warnings
 }
 
+// noisy tells whether the interval is too wide for its median to mean much.
+func (i Interval) noisy() bool { return i.Low != nil && *i.High-*i.Low > noisyWidth*i.Median }
+
 func median(values []float64) float64 {
 	i, _ := intervalOf(values)
 	return i.Median
