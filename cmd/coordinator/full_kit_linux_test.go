@@ -87,14 +87,14 @@ func overlay(t *testing.T) disk {
 	return disk{dir: mounted(t, "overlay", "overlay", options), reserves: true, grow: under.grow}
 }
 
-// loopDisk is a file system of 32 MiB on a loop device, with nothing kept for root.
+// loopDisk is a file system of 16 MiB on a loop device, with nothing kept for root.
 func loopDisk(t *testing.T, mkfs ...string) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("mounting needs root")
 	}
 	image := filepath.Join(t.TempDir(), "image")
-	if err := errors.Join(os.WriteFile(image, nil, 0o600), os.Truncate(image, 32<<20)); err != nil {
+	if err := errors.Join(os.WriteFile(image, nil, 0o600), os.Truncate(image, 16<<20)); err != nil {
 		t.Fatal(err)
 	}
 	return loopMount(t, image, append(mkfs, "-q", "-m", "0", image), "loop")

@@ -85,7 +85,7 @@ func TestP11AFileSizeLimitThatComesInTheMiddleKeepsTheJob(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		soon(t, func() bool { return recorded(t, dir) || len(names(t, dir)) == 1 })
+		soon(t, func() bool { return recorded(t, dir) || stands(out) })
 		if err := errors.Join(unix.Kill(cmd.Process.Pid, unix.SIGSTOP),
 			unix.Prlimit(cmd.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: limit, Max: unix.RLIM_INFINITY}, nil),
 			unix.Kill(cmd.Process.Pid, unix.SIGCONT)); err != nil {

@@ -164,6 +164,12 @@ func TestP11SpaceThatVanishesInTheMiddleKeepsTheJob(t *testing.T) {
 	}
 }
 
+// stands tells whether something is under a name.
+func stands(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
 // written tells whether the staging file in a directory holds anything.
 func written(t *testing.T, dir string) bool {
 	t.Helper()
