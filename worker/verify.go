@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +32,7 @@ type verifier struct {
 
 	buffer  []byte
 	want    []byte // where the layout's bytes are made to compare; never handed to whoever reads
-	spare   []byte // where poison is made to compare
+	spare   []byte // where poison is made to compare, and a few blocks are read again
 	next    int64  // where the next window would go on
 	kept    int    // bytes in front of it: right ones, for the context, and then carried ones
 	context int
@@ -68,6 +69,7 @@ func newVerifier(l *layout.Layout, src source, done *looked, tell func(badExtent
 		classifier: layout.NewClassifier(l),
 		buffer:     alignedBuffer(roomBytes + src.windowBytes + 2*alignMax),
 		want:       make([]byte, comparedBytes),
+		spare:      alignedBuffer(rescueBytes + alignMax),
 	}
 }
 
@@ -272,7 +274,7 @@ func (v *verifier) add(d layout.Damage, got []byte) {
 	if v.inHole {
 		bad.holeBytes = d.Extent.Len
 	}
-	if d.Class == layout.ClassGarbage && v.untouched(got, d.Extent.Off) {
+	if d.Class == layout.ClassGarbage && v.untouched(got, d.Extent.Off) && !v.stands(got, d.Extent.Off) {
 		v.looked.read.Add(-d.Extent.Len)
 		bad.Class, bad.Actual, bad.err = layout.ClassUnreadable, nil, errUntouched
 	}
@@ -281,11 +283,8 @@ func (v *verifier) add(d layout.Damage, got []byte) {
 
 // untouched says whether bytes of the target at off are still the poison that was there before they were read.
 func (v *verifier) untouched(got []byte, off int64) bool {
-	if v.spare == nil {
-		v.spare = make([]byte, rescueBytes)
-	}
 	for len(got) > 0 {
-		poison := v.spare[:min(len(v.spare), len(got))]
+		poison := v.spare[:min(rescueBytes, len(got))]
 		v.layout.Poison(poison, off)
 		if string(poison) != string(got[:len(poison)]) {
 			return false
@@ -293,6 +292,24 @@ func (v *verifier) untouched(got []byte, off int64) bool {
 		got, off = got[len(poison):], off+int64(len(poison))
 	}
 	return true
+}
+
+// stands says whether bytes of the target at off that look like poison are really there, as those of erased flash are: a
+// second read of the first and of the last of them, into memory that has none of them, finds them again.
+func (v *verifier) stands(got []byte, off int64) bool {
+	last := max(0, len(got)-rescueBytes)
+	return v.standsAt(got[:len(got)-last], off) && v.standsAt(got[last:], off+int64(last))
+}
+
+func (v *verifier) standsAt(got []byte, off int64) bool {
+	lead := off % v.source.alignBytes
+	place := v.spare[:(lead+int64(len(got))+v.source.alignBytes-1)/v.source.alignBytes*v.source.alignBytes]
+	again := place[lead:][:len(got)]
+	for i, b := range got {
+		again[i] = ^b
+	}
+	n, _ := v.source.reader.ReadAt(place, off-lead) // the end of the target is an error too
+	return int64(n) >= lead+int64(len(got)) && bytes.Equal(again, got)
 }
 
 // missing adds bytes that could not be read, because of err or because the target ends before them.

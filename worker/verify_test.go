@@ -228,6 +228,50 @@ func TestAWindowThatWasNotReadDoesNotPassForAnEarlierOne(t *testing.T) {
 	}
 }
 
+func TestBytesThatLookLikePoisonAreGarbageWhereTheyStand(t *testing.T) {
+	for _, spec := range []layout.Spec{fizz(300_000), {Kind: layout.KindRandom, Seed: 3, Bytes: 2_500_000}} {
+		l := compiled(t, spec)
+		right := make([]byte, l.Size())
+		l.Fill(right, 0)
+		for _, e := range []layout.Extent{{Off: 7, Len: 1}, {Off: 4096, Len: 4096}, {Off: 99_999, Len: 12_345}, {Off: l.Size() - 1, Len: 1}, {Len: l.Size()}} {
+			target := bytes.Clone(right)
+			l.Poison(target[e.Off:e.End()], e.Off)
+			for _, align := range []int64{1, alignMax} {
+				var found []badExtent
+				var done looked
+				v := newVerifier(l, source{reader: bytes.NewReader(target), windowBytes: windowBytes, alignBytes: align}, &done,
+					func(b badExtent) { found = append(found, b) })
+				if err := v.verify(t.Context(), []layout.Extent{{Len: l.Size()}}); err != nil {
+					t.Fatal(err)
+				}
+				if len(found) != 1 || found[0].Extent != e || found[0].Class != layout.ClassGarbage || found[0].err != nil || done.read.Load() != l.Size() {
+					t.Errorf("%v, %v: found %v, %d bytes read", spec, e, found, done.read.Load())
+				}
+			}
+		}
+	}
+}
+
+// The end of a read that did less than it says may lie right behind bytes that look like poison and are there.
+func TestAReadThatEndsBehindWhatLooksLikePoisonIsNotBelieved(t *testing.T) {
+	l := compiled(t, fizz(300_000))
+	target := make([]byte, l.Size())
+	l.Fill(target, 0)
+	l.Poison(target[windowBytes-8192:windowBytes], windowBytes-8192)
+	found, err := findAll(t, l, lyingReader{bytes.NewReader(target), windowBytes}, layout.Extent{Len: l.Size()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range found {
+		if b.Extent.End() > windowBytes && (b.Class != layout.ClassUnreadable || !errors.Is(b.err, errUntouched)) {
+			t.Errorf("found %v", b)
+		}
+	}
+	if len(found) == 0 || found[len(found)-1].Extent.End() != l.Size() {
+		t.Errorf("found %v", found)
+	}
+}
+
 func TestFindingsEqualANaiveComparison(t *testing.T) {
 	l := compiled(t, fizz(200_000))
 	good := make([]byte, l.Size())
