@@ -32,6 +32,9 @@ func without(extents []layout.Extent, gone layout.Extents) []layout.Extent {
 	return left
 }
 
+// common is what two sets share.
+func common(a, b layout.Extents) layout.Extents { return a.Minus(a.Minus(b)) }
+
 // whole is all bytes of a file.
 func whole(sizeBytes int64) layout.Extents { return layout.NewExtents(layout.Extent{Len: sizeBytes}) }
 

@@ -69,3 +69,16 @@ func TestWhatIsReadBackIsTheLastBatchesAndTwoGigabytesAtLeast(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatTwoSetsShareIsInBoth(t *testing.T) {
+	a := layout.Extents{{Off: 0, Len: 100}, {Off: 300, Len: 200}, {Off: 900, Len: 100}}
+	for _, b := range []layout.Extents{nil, {{Off: 50, Len: 300}}, {{Off: 0, Len: 1000}}, {{Off: 99, Len: 202}, {Off: 950, Len: 500}}} {
+		got := common(a, b)
+		for off := range int64(1500) {
+			e := layout.Extent{Off: off, Len: 1}
+			if got.Contains(e) != (a.Contains(e) && b.Contains(e)) {
+				t.Fatalf("%v and %v share %v", a, b, got)
+			}
+		}
+	}
+}

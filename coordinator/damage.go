@@ -50,18 +50,6 @@ func (d *damage) coarsen() {
 	d.extents = onGrain(missing{d.sizeBytes, d.extents}, d.grainBytes)
 }
 
-// within leaves out what is outside of a range.
-func (d *damage) within(e layout.Extent) layout.Extents {
-	var clipped layout.Extents
-	for _, x := range d.extents {
-		begin, end := max(x.Off, e.Off), min(x.End(), e.End())
-		if begin < end {
-			clipped = append(clipped, layout.Extent{Off: begin, Len: end - begin})
-		}
-	}
-	return clipped
-}
-
 // repairPolicy cuts so many bytes, which lie on a grain, into extents for a number of threads. The grain is as small as the
 // file system allows, unlike that of a new file: a repair writes no more than it must.
 func repairPolicy(lenBytes, grainBytes int64, threads int) policy {

@@ -89,7 +89,7 @@ func (v *verification) planRepair(context.Context) error {
 	d := v.findings.damage
 	v.repaired.extents = d.extents
 	if v.wire.among = v.sharingOf(); v.wire.among == oneMount {
-		v.repaired.extents = d.within(v.whole)
+		v.repaired.extents = common(d.extents, layout.NewExtents(v.whole))
 	}
 	v.policy = repairPolicy(v.repaired.extents.Bytes(), d.grainBytes, v.threads())
 	v.planned = slices.Collect(v.repaired.extents.Cut(v.policy.grainBytes, v.policy.extentBytes))

@@ -89,6 +89,34 @@ func TestAnErrorOfARepairsLastFlushIsFollowedByReadingAndWritingAgain(t *testing
 	}
 }
 
+func TestWhatIsWrittenAgainAfterARepairsLastFlushIsOfTheRangeToo(t *testing.T) {
+	for _, path := range []string{"cached", "dropped"} { // unproven, and bad
+		s, v, right := scriptedRepair(t)
+		s.readPath = path
+		if path == "dropped" {
+			s.garble = func(p []byte, _ int64) {
+				if !slices.Contains(s.asked(), "release") {
+					p[0] ^= 1
+				}
+			}
+		}
+		bad := bytes.Clone(right)
+		bad[10] ^= 1
+		bad[1000] ^= 1
+		if err := os.WriteFile(v.job.Path, bad, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		v.job.Offset = 20
+		failFinalFlush(v, 1)
+		if _, err := v.finish(t); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+		want := bytes.Clone(right)
+		want[10] ^= 1
+		wantFile(t, v.job.Path, want)
+	}
+}
+
 func TestWhatIsWrongAfterARepairIsTold(t *testing.T) {
 	s, v, _ := scriptedRepair(t)
 	s.garble = func(p []byte, off int64) { p[0] ^= 1 }

@@ -61,18 +61,24 @@ func (v *verification) refuseOtherParameters() *Failure {
 const periodsMin = 3
 
 // beginsOtherwise says whether every line of the file's beginning is what other rules would write, which rules that repeat
-// there tell from ours.
+// there tell from ours. Ours are guessed in the same way: rules can be written in many ways that mean one content.
 func (v *verification) beginsOtherwise() bool {
 	spec, head := v.run.job.Spec, v.head()
-	rules, ok := layout.GuessRules(head)
+	theirs, ok := layout.GuessRules(head)
 	if !ok || spec.Kind != layout.KindRules {
 		return false
+	}
+	ours := spec.Rules
+	right := make([]byte, min(int64(len(head)), v.layout.Size()))
+	v.layout.Fill(right, 0)
+	if guessed, ok := layout.GuessRules(right); ok {
+		ours = guessed
 	}
 	seen := int64(bytes.Count(head, []byte{'\n'})) / periodsMin
 	differs := func(a, b []layout.Rule) bool {
 		return slices.ContainsFunc(a, func(r layout.Rule) bool { return r.Divisor <= seen && !slices.Contains(b, r) })
 	}
-	return differs(rules, spec.Rules) || differs(spec.Rules, rules)
+	return differs(theirs, ours) || differs(ours, theirs)
 }
 
 // refuseLonger refuses to cut a file that goes on as the same content of a larger size does: those bytes are no damage.
@@ -89,15 +95,21 @@ func (v *verification) refuseLonger() *Failure {
 	if n, err := v.inPlace.file.ReadAt(got, v.layout.Size()); err != nil || n < len(got) {
 		return nil // no evidence
 	}
-	for range layout.Compare(longer, got, v.layout.Size(), make([]byte, len(got))) {
+	differing := int64(0)
+	for m := range layout.Compare(longer, got, v.layout.Size(), make([]byte, min(len(got), compareScratchBytes))) {
+		differing += m.Differing
+	}
+	if differing > int64(len(got)/2) { // a longer file may be damaged too
 		return nil
 	}
 	return refused("repair", v.job.Path, fmt.Sprintf("it goes on behind its %d bytes as the content of %s does: it is a longer file, and would be cut",
 		v.layout.Size(), longer.Spec()), "look at the parameters; if it is to be cut: truncate -s "+fmt.Sprint(v.layout.Size())+" "+commandPath(v.job.Path))
 }
 
-// excessLookedBytes is how much behind the end is compared with what a longer file has there.
-const excessLookedBytes = 1 << 20
+const (
+	excessLookedBytes   = 1 << 20 // so much behind the end is compared with what a longer file has there
+	compareScratchBytes = 128 << 10
+)
 
 // longer is the smallest content of this kind that is no shorter than the file.
 func (v *verification) longer() (*layout.Layout, bool) {

@@ -254,6 +254,10 @@ func TestARepairThatIsRefusedChangesNothing(t *testing.T) {
 	r.wantUntouched(r.repairJob(spec), refused, "goes on behind its 1840743 bytes as the content of n=310000", "truncate -s 1840743")
 	r.write(longer[:len(longer)-3])
 	r.wantUntouched(r.repairJob(spec), refused, "as the content of n=310000")
+	longer[len(right)+10] ^= 1 // that it is damaged too makes it no other
+	clear(longer[len(right)+20_000 : len(right)+40_000])
+	r.write(longer)
+	r.wantUntouched(r.repairJob(spec), refused, "as the content of n=310000")
 	longRandom := bytesOf(t, layout.Spec{Kind: layout.KindRandom, Seed: 3, Bytes: 100_100})
 	r.write(longRandom)
 	r.wantUntouched(r.repairJob(layout.Spec{Kind: layout.KindRandom, Seed: 3, Bytes: 100_000}), refused, "goes on behind")
@@ -273,6 +277,24 @@ func TestARepairThatIsRefusedChangesNothing(t *testing.T) {
 	job = r.repairJob(spec)
 	job.Offset, job.Length = 1000, 1
 	r.wantUntouched(job, refused, "100 % is wrong", "without --offset and --length the whole file is judged")
+}
+
+func TestRulesMayBeWrittenInManyWaysAndAreNoOtherParameters(t *testing.T) {
+	for _, rules := range []string{"3=Fizz,3=X,5=Buzz", "3=Fizz,6=,5=Buzz", "3=Fizz,5=Buzz,1=", "5=Buzz,3=Fizz", "6=b,3=a", "1=y,1=y"} {
+		r := newVerifyRig(t, 1)
+		parsed, err := layout.ParseRules(rules)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec := layout.Spec{Rules: parsed, N: 100_000}
+		right := bytesOf(t, spec)
+		b := bytes.Clone(right)
+		b[len(b)/2] ^= 1
+		r.write(b)
+		if _, _, err := r.verify(r.repairJob(spec)); err != nil || !bytes.Equal(r.read(), right) {
+			t.Errorf("%s: %v", rules, err)
+		}
+	}
 }
 
 func TestARepairOfAFileThatSomebodyChangesIsRefused(t *testing.T) {

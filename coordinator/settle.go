@@ -71,14 +71,16 @@ func (r *run) finalFlush() error {
 	return nil
 }
 
-// rewriteBad reads the whole file back, of a repair what it wrote, and writes again what is not right, or not known to be. fault is a worker's word
-// that its file could not be closed.
+// rewriteBad reads the whole file back, of a repair what it wrote, and writes again what is not right, or not known to be;
+// of a repair nothing else, although what is bad is widened to the grain. fault is a worker's word that its file could not
+// be closed.
 func (r *run) rewriteBad(ctx context.Context) (fault, err error) {
 	found, err := r.readBack(ctx, r.extents)
 	if err != nil {
 		return nil, err
 	}
-	again := plan(missing{sizeBytes: r.layout.Size(), extents: slices.Concat(found.bad, found.unproven)}, r.policy)
+	wide := onGrain(missing{sizeBytes: r.layout.Size(), extents: slices.Concat(found.bad, found.unproven)}, r.policy.grainBytes)
+	again := r.cutToExtents(common(wide, setOf(r.extents)))
 	if len(again) == 0 {
 		return nil, nil
 	}

@@ -255,7 +255,7 @@ func (v *verification) suspicion() string {
 		for _, c := range classes {
 			bytes += all[c].bytes
 		}
-		return bytes/9 >= there/10
+		return bytes >= there-there/10
 	}
 	from := fmt.Sprintf("nearly everything from offset %d on", v.findings.first)
 	switch {
@@ -263,7 +263,7 @@ func (v *verification) suspicion() string {
 		return from + " is zeros: it was never written, or its writes were lost"
 	case nearly(layout.ClassShifted):
 		return from + " is displaced: bytes were lost or inserted there"
-	case nearly(layout.ClassOtherParameters, layout.ClassGarbage, layout.ClassShifted, layout.ClassElsewhere):
+	case there > v.whole.Len/wrongMaxShare && nearly(layout.ClassOtherParameters, layout.ClassGarbage, layout.ClassShifted, layout.ClassElsewhere):
 		text := from + " is wrong: the file was probably made with other parameters"
 		if guess := v.guess(); guess != "" {
 			text += "; " + guess

@@ -264,6 +264,32 @@ func TestSwappedBlocksAndLostBytesAreNamed(t *testing.T) {
 	}
 }
 
+func TestDamageNearTheEndIsNoOtherContent(t *testing.T) {
+	r := newVerifyRig(t, 1)
+	spec := fizzbuzz(10_000)
+	right := bytesOf(t, spec)
+	for back := 1; back <= 40; back++ {
+		b := bytes.Clone(right)
+		b[len(b)-back] ^= 1
+		r.write(b)
+		if report, _, err := r.verify(r.job(spec)); err == nil || report.Suspicion != "" {
+			t.Errorf("a bit %d from the end: %v, %q", back, err, report.Suspicion)
+		}
+		for i := range back {
+			b[len(b)-1-i] = '?'
+		}
+		r.write(b)
+		if report, _, err := r.verify(r.job(spec)); err == nil || report.Suspicion != "" {
+			t.Errorf("garbage, %d from the end: %v, %q", back, err, report.Suspicion)
+		}
+		clear(b[len(b)-back:])
+		r.write(b)
+		if report, _, err := r.verify(r.job(spec)); err == nil || !strings.Contains(report.Suspicion, "is zeros") {
+			t.Errorf("zeros, %d from the end: %v, %q", back, err, report.Suspicion)
+		}
+	}
+}
+
 func TestNIsTakenFromTheSizeAndSaidToBe(t *testing.T) {
 	r := newVerifyRig(t, 2)
 	b := bytesOf(t, fizzbuzz(100_000))
