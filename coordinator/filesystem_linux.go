@@ -137,20 +137,30 @@ func mountOf(d *directory, device uint64) (mount, bool) {
 	return mount{}, false
 }
 
-// directIO says whether a file can be opened past the page cache, and which alignment its offsets need. A file system
-// that takes the flag without telling an alignment gets a page's.
+// directIO says whether a file can be written past the page cache, and which alignment its offsets need. Most local file
+// systems tell (statx(2), STATX_DIOALIGN, Linux 6.1), also of files that they would write through the cache all the same.
+// Where one does not, a page is written to find out: some take the flag and refuse the write.
 func (p *prober) directIO(i int) (can bool, alignBytes int64) {
 	f, err := p.dir.openat(p.name(i), unix.O_RDWR|unix.O_DIRECT, 0)
 	if err != nil {
 		return false, 0
 	}
-	defer func() { _ = f.Close() }() // nothing was written through it
+	defer func() { _ = f.Close() }() // what was written through it is thrown away
 	var st unix.Statx_t
 	err = retryEINTR(func() error {
 		return unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_DIOALIGN, &st)
 	})
-	if err != nil || st.Mask&unix.STATX_DIOALIGN == 0 {
-		return true, int64(os.Getpagesize())
+	if err == nil && st.Mask&unix.STATX_DIOALIGN != 0 {
+		return st.Dio_offset_align > 0, int64(st.Dio_offset_align)
 	}
-	return st.Dio_offset_align > 0, int64(st.Dio_offset_align)
+	pageBytes := os.Getpagesize()
+	page, err := unix.Mmap(-1, 0, pageBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS) // aligned
+	if err != nil {
+		return false, 0
+	}
+	defer func() { _ = unix.Munmap(page) }()
+	if _, err := f.Write(page); err != nil && !isOutOfSpace(err) {
+		return false, 0
+	}
+	return true, int64(pageBytes)
 }

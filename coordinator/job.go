@@ -15,6 +15,7 @@ const (
 	SinkAuto   Sink = "auto"
 	SinkPwrite Sink = "pwrite"
 	SinkMmap   Sink = "mmap"
+	SinkDirect Sink = "direct"
 	SinkNull   Sink = "null"
 	SinkMemory Sink = "memory"
 )

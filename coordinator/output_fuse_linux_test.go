@@ -231,10 +231,10 @@ func TestB03NoAllocationIsANoteAndMeansNoMapping(t *testing.T) {
 		if err != nil || o.fileSystem().Allocation {
 			t.Errorf("%v: %v on %+v", errno, err, o.fileSystem())
 		}
-		if sink, _, err := chooseSink(o.fileSystem(), SinkAuto, oneMount); sink != SinkPwrite || err != nil {
+		if sink, _, err := chooseSink(sinkQuestion{found: o.fileSystem(), asked: SinkAuto}); sink != SinkPwrite || err != nil {
 			t.Errorf("%v: auto is %q, %v", errno, sink, err)
 		}
-		_, _, err = chooseSink(o.fileSystem(), SinkMmap, oneMount)
+		_, _, err = chooseSink(sinkQuestion{found: o.fileSystem(), asked: SinkMmap})
 		wantFailure(t, err, KindUsage, "space cannot be reserved", "--sink=pwrite")
 		wantNames(t, dir, "f.txt")
 	}

@@ -123,7 +123,7 @@ func (r *run) prepareResumed(ctx context.Context) error {
 	if err := r.nameForWorkers(); err != nil {
 		return err
 	}
-	if _, _, err := chooseSink(r.output.fileSystem(), r.job.Target.Sink, r.wire.among); err != nil {
+	if _, _, err := chooseSink(r.sinkQuestion()); err != nil {
 		return err
 	}
 	r.emit(r.plannedEvent(sinkOfTheJob))

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -148,11 +149,22 @@ func (r *run) open(ctx context.Context) (reason string, err error) {
 	if err := r.nameForWorkers(); err != nil {
 		return "", err
 	}
-	if r.job.Target.Sink, reason, err = chooseSink(r.output.fileSystem(), r.job.Target.Sink, r.wire.among); err != nil {
+	if r.job.Target.Sink, reason, err = chooseSink(r.sinkQuestion()); err != nil {
 		return "", err
 	}
 	r.wire.sink, r.wire.root = r.job.Target.Sink, r.job.Target.Root
 	return reason, nil
+}
+
+// sinkQuestion is what the job's sink depends on.
+func (r *run) sinkQuestion() sinkQuestion {
+	q := sinkQuestion{found: r.output.fileSystem(), asked: r.job.Target.Sink, among: r.wire.among, sync: r.job.Sync}
+	for _, p := range sinkPairs() {
+		if !slices.ContainsFunc(r.crew, func(h *hand) bool { return !slices.Contains(h.about.sinks, p.sink) }) {
+			q.have = append(q.have, p.sink)
+		}
+	}
+	return q
 }
 
 // nameForWorkers finds the output's directory beneath the workers' root.

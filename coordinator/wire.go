@@ -148,6 +148,7 @@ func sinkPairs() []sinkPair {
 	return []sinkPair{
 		{SinkPwrite, gigafizzv1.Sink_SINK_PWRITE},
 		{SinkMmap, gigafizzv1.Sink_SINK_MMAP},
+		{SinkDirect, gigafizzv1.Sink_SINK_DIRECT},
 		{SinkNull, gigafizzv1.Sink_SINK_NULL},
 		{SinkMemory, gigafizzv1.Sink_SINK_MEMORY},
 	}

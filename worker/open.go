@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -34,10 +35,14 @@ func (d destination) path() string {
 
 // windowBytes is how much is put at a time.
 func (d destination) windowBytes() int64 {
-	if d.kind == KindNull {
+	switch d.kind {
+	case KindNull:
 		return nullWindowBytes
+	case KindDirect:
+		return directWindowBytes
+	default:
+		return windowBytes
 	}
-	return windowBytes
 }
 
 // order is a decoded job: what every request but Flush and Release carries.
@@ -63,6 +68,11 @@ func (w *Worker) open(o order) (target, error) {
 			return target{}, err
 		}
 		in.File = f
+		if d.kind == KindDirect {
+			if in.Direct, _, err = w.openFile(d, os.O_RDWR|openDirect, in.SizeBytes); err != nil {
+				return target{}, errors.Join(err, closeFile(f))
+			}
+		}
 		t.device, t.inode = identityOf(info)
 	}
 	if d.kind == KindMemory {

@@ -56,7 +56,7 @@ func TestHostileRequestsAreRefusedBeforeAnythingIsOpened(t *testing.T) {
 		{"no target", func(m *pb.WriteRequest) { m.Job.Target = nil }, codes.InvalidArgument},
 		{"no sink", func(m *pb.WriteRequest) { m.Job.Target.Sink = 0 }, codes.InvalidArgument},
 		{"unknown sink", func(m *pb.WriteRequest) { m.Job.Target.Sink = 99 }, codes.InvalidArgument},
-		{"sink of another build", func(m *pb.WriteRequest) { m.Job.Target.Sink = pb.Sink_SINK_DIRECT }, codes.FailedPrecondition},
+		{"sink of another build", func(m *pb.WriteRequest) { m.Job.Target.Sink = pb.Sink_SINK_DONTCACHE }, codes.FailedPrecondition},
 		{"no sharing", func(m *pb.WriteRequest) { m.Job.Target.Sharing = 0 }, codes.InvalidArgument},
 		{"unknown sharing", func(m *pb.WriteRequest) { m.Job.Target.Sharing = 3 }, codes.InvalidArgument},
 		{"mmap on several mounts", func(m *pb.WriteRequest) {

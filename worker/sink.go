@@ -39,8 +39,7 @@ type settled interface {
 // Kind is a way in which bytes reach the target. A job uses one for all of its writes.
 type Kind int
 
-// The kinds of sink. The zero Kind is none of them. KindDirect and KindDontCache have names on the wire, but openSink
-// refuses them.
+// The kinds of sink. The zero Kind is none of them. KindDontCache has a name on the wire, but openSink refuses it.
 const (
 	KindPwrite    Kind = iota + 1 // positioned writes through the page cache
 	KindMmap                      // stores into a shared mapping of the file
@@ -83,6 +82,7 @@ const (
 type opening struct {
 	Kind      Kind
 	File      *os.File // the file, open for reading and writing and of its final size; nil for null and memory
+	Direct    *os.File // the same file, open past the page cache; of the direct sink only
 	SizeBytes int64    // the size of the target
 	Sharing   Sharing  // only files are shared
 }
@@ -90,15 +90,17 @@ type opening struct {
 // errUnavailable is the cause when this build or platform lacks a kind of sink.
 var errUnavailable = errors.New("not available in this build")
 
-// openSink opens a sink, which owns o.File from this call on: when openSink fails it has closed it.
+// openSink opens a sink, which owns the files of o from this call on: when openSink fails it has closed them.
 func openSink(o opening) (Sink, error) {
 	s, err := newSink(o)
 	if err == nil {
 		return s, nil
 	}
 	err = fmt.Errorf("open sink %v: %w", o.Kind, err)
-	if o.File != nil {
-		err = errors.Join(err, closeFile(o.File))
+	for _, f := range []*os.File{o.File, o.Direct} {
+		if f != nil {
+			err = errors.Join(err, closeFile(f))
+		}
 	}
 	return nil, err
 }
@@ -123,13 +125,18 @@ func newSink(o opening) (Sink, error) {
 			return nil, err
 		}
 		return newMmapSink(o)
+	case KindDirect:
+		if err := o.checkFile(); err != nil {
+			return nil, err
+		}
+		return newDirectSink(o)
 	case KindMemory:
 		s, err := newMemorySink(o.SizeBytes)
 		if err != nil {
 			return nil, err
 		}
 		return s, nil
-	case KindDirect, KindDontCache:
+	case KindDontCache:
 		return nil, errUnavailable
 	default:
 		return nil, errors.New("no such kind")
@@ -156,10 +163,14 @@ func (o opening) checkFile() error {
 
 // available lists the kinds that openSink can open on this platform.
 func available() []Kind {
-	if runtime.GOOS == "linux" || runtime.GOOS == "darwin" {
+	switch runtime.GOOS {
+	case "linux":
+		return []Kind{KindPwrite, KindMmap, KindDirect, KindNull, KindMemory}
+	case "darwin":
 		return []Kind{KindPwrite, KindMmap, KindNull, KindMemory}
+	default:
+		return []Kind{KindPwrite, KindNull, KindMemory}
 	}
-	return []Kind{KindPwrite, KindNull, KindMemory}
 }
 
 // sinkError is an error of one operation of a sink.

@@ -30,8 +30,11 @@ func BenchmarkPut(b *testing.B) {
 					b.Run(name, func(b *testing.B) {
 						benchmarkPasses(b, pages, sizeBytes, func() (pass func(), closed func()) {
 							o := opening{Kind: k, SizeBytes: sizeBytes, Sharing: SharingOneMount}
-							if k == KindPwrite || k == KindMmap {
+							if k != KindNull && k != KindMemory {
 								o.File = benchmarkFile(b, sizeBytes)
+							}
+							if k == KindDirect {
+								o.Direct = reopenPastTheCache(b, o.File)
 							}
 							s := mustOpenSink(b, o)
 							return func() { sinkPass(b, s, sizeBytes, windowBytes, threads) }, func() { checkNil(b, s.Close()) }

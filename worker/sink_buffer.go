@@ -16,14 +16,14 @@ type window struct {
 	observed uint64 // see nullSink
 }
 
-// get lends a window of exactly n bytes.
+// get lends a window of exactly n bytes, which begins at a page.
 func (p *windowPool) get(n int) *window {
 	w, _ := p.pool.Get().(*window)
 	if w == nil {
 		w = new(window)
 	}
 	if cap(w.bytes) < n {
-		w.bytes = make([]byte, n)
+		w.bytes = alignedBuffer(int64(n))
 	}
 	// The capacity stays: the next user may want more. fill is shown no more than n bytes of it, see Put.
 	w.bytes = w.bytes[:n]

@@ -43,14 +43,11 @@ func smallTmpfs(t *testing.T, sizeBytes int64) (dir string, resize func(sizeByte
 }
 
 func TestB01AFullDiskFailsThePutsThatNeedRoomAndNothingElse(t *testing.T) {
-	for _, k := range []Kind{KindPwrite, KindMmap} {
+	for _, k := range []Kind{KindPwrite, KindMmap, KindDirect} {
 		t.Run(k.String(), func(t *testing.T) {
 			sinktest.RunFull(t, 3<<20, func(t *testing.T, sizeBytes int64) (sinktest.Sink, func()) {
 				dir, resize := smallTmpfs(t, 1<<20)
-				s := mustOpenSink(t, opening{
-					Kind: k, File: sparseFile(t, dir, sizeBytes), SizeBytes: sizeBytes, Sharing: SharingOneMount,
-				})
-				return s, func() { resize(8 << 20) }
+				return openTestSinkIn(t, dir, k, sizeBytes), func() { resize(8 << 20) }
 			})
 		})
 	}
@@ -248,7 +245,7 @@ func TestB16SystemCallsGoOnAfterInterrupts(t *testing.T) {
 	if _, parent := child(t, "strace", "-ff", "-qq", "-o", trace, "-P", filepath.Join(dir, "target"), "-P", filepath.Join(dir, "."),
 		"-e", "trace=pwrite64,fdatasync,openat2,mmap", "-e", "inject=pwrite64,fdatasync,openat2,mmap:error=EINTR:when=1+2"); parent {
 		text := readAll(t, trace+".*") // one file for each thread, so that no call is split over two lines
-		for call, success := range map[string]int{"pwrite64(": 4, "fdatasync(": 2, "mmap(": 1, "openat2(": 2} {
+		for call, success := range map[string]int{"pwrite64(": 4 + 9, "fdatasync(": 3, "mmap(": 1, "openat2(": 4} {
 			interrupted, succeeded := outcomes(text, call)
 			if interrupted == 0 || succeeded != success {
 				t.Errorf("%s...) was interrupted %d times and succeeded %d times, want %d:\n%s", call, interrupted, succeeded, success, text)
@@ -264,12 +261,18 @@ func TestB16SystemCallsGoOnAfterInterrupts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, k := range []Kind{KindPwrite, KindMmap} {
+	for _, k := range []Kind{KindPwrite, KindMmap, KindDirect} {
 		f, _, err := r.open("target", os.O_RDWR, sizeBytes)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := mustOpenSink(t, opening{Kind: k, File: f, SizeBytes: sizeBytes, Sharing: SharingOneMount})
+		o := opening{Kind: k, File: f, SizeBytes: sizeBytes, Sharing: SharingOneMount}
+		if k == KindDirect { // nine writes: windows of 100,000 bytes begin and end within blocks
+			if o.Direct, _, err = r.open("target", os.O_RDWR|openDirect, sizeBytes); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := mustOpenSink(t, o)
 		for off := int64(0); off < sizeBytes; off += 100_000 {
 			n := int(min(100_000, sizeBytes-off))
 			if err := s.Put(off, n, func(p []byte) { sinktest.Fill(p, off) }); err != nil {

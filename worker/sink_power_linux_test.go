@@ -27,7 +27,7 @@ func TestWhatWasSyncedSurvivesAPowerCut(t *testing.T) {
 	const sizeBytes = 4<<20 + 5
 	want := make([]byte, sizeBytes)
 	sinktest.Fill(want, 0)
-	for _, k := range []Kind{KindPwrite, KindMmap} {
+	for _, k := range []Kind{KindPwrite, KindMmap, KindDirect} {
 		for _, synced := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%v/synced=%v", k, synced), func(t *testing.T) {
 				image := filepath.Join(t.TempDir(), "image")
@@ -36,7 +36,11 @@ func TestWhatWasSyncedSurvivesAPowerCut(t *testing.T) {
 				if err := errors.Join(unix.Fallocate(int(f.Fd()), 0, 0, sizeBytes), f.Sync(), unix.Syncfs(int(f.Fd()))); err != nil {
 					t.Fatal(err)
 				}
-				s := mustOpenSink(t, opening{Kind: k, File: f, SizeBytes: sizeBytes, Sharing: SharingOneMount})
+				o := opening{Kind: k, File: f, SizeBytes: sizeBytes, Sharing: SharingOneMount}
+				if k == KindDirect {
+					o.Direct = openPastTheCache(t, f)
+				}
+				s := mustOpenSink(t, o)
 				if err := s.Put(0, sizeBytes, func(p []byte) { sinktest.Fill(p, 0) }); err != nil {
 					t.Fatal(err)
 				}

@@ -44,11 +44,30 @@ func TestPwriteSinkKeepsItsContractOnSeveralMounts(t *testing.T) {
 // openTestSink opens a sink of kind k on a new target. The test closes it.
 func openTestSink(t testing.TB, k Kind, sizeBytes int64) Sink {
 	t.Helper()
+	return openTestSinkIn(t, t.TempDir(), k, sizeBytes)
+}
+
+// openTestSinkIn is openTestSink in a directory, where the kind has a file.
+func openTestSinkIn(t testing.TB, dir string, k Kind, sizeBytes int64) Sink {
+	t.Helper()
 	o := opening{Kind: k, SizeBytes: sizeBytes, Sharing: SharingOneMount}
-	if k == KindPwrite || k == KindMmap {
-		o.File = sparseFile(t, t.TempDir(), sizeBytes)
+	if k != KindNull && k != KindMemory {
+		o.File = sparseFile(t, dir, sizeBytes)
+	}
+	if k == KindDirect {
+		o.Direct = openPastTheCache(t, o.File)
 	}
 	return mustOpenSink(t, o)
+}
+
+// openPastTheCache opens a file once more, with O_DIRECT.
+func openPastTheCache(t testing.TB, f *os.File) *os.File {
+	t.Helper()
+	direct, err := os.OpenFile(f.Name(), os.O_RDWR|openDirect, 0)
+	if err != nil {
+		t.Skipf("open past the page cache: %v", errors.Join(err, f.Close()))
+	}
+	return direct
 }
 
 func mustOpenSink(t testing.TB, o opening) Sink {
@@ -81,7 +100,7 @@ func TestOpenSinkRefuses(t *testing.T) {
 		want string
 	}{
 		{"no kind", opening{SizeBytes: sizeBytes}, "no such kind"},
-		{"direct by name", opening{Kind: KindDirect, SizeBytes: sizeBytes, Sharing: SharingOneMount}, "open sink direct: not available in this build"},
+		{"direct through the cache", opening{Kind: KindDirect, SizeBytes: sizeBytes, Sharing: SharingOneMount}, "open sink direct: "},
 		{"dontcache by name", opening{Kind: KindDontCache, SizeBytes: sizeBytes, Sharing: SharingOneMount}, "open sink dontcache: not available in this build"},
 		{"a negative size", opening{Kind: KindNull, SizeBytes: -1}, "-1 bytes"},
 		{"a file without its size", opening{Kind: KindPwrite, SizeBytes: sizeBytes + 1, Sharing: SharingOneMount}, "has 8192 bytes, not 8193"},

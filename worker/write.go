@@ -12,6 +12,8 @@ const (
 	// windowBytes is how much is generated and handed over at a time: large enough that a system call costs nothing
 	// beside it, small enough that a worker whose lease ended stops soon.
 	windowBytes = 1 << 20
+	// directWindowBytes is what a device takes at a time: it has no page cache to gather smaller ones.
+	directWindowBytes = 4 << 20
 	// nullWindowBytes keeps the window in the second-level cache, where filling is all that is measured.
 	nullWindowBytes = 256 << 10
 )

@@ -11,7 +11,7 @@ func TestRunWithoutEnoughDescriptorsLeavesNothingBehind(t *testing.T) {
 	bin := static(t)
 	for limit := 10; limit <= 18; limit++ {
 		dir := t.TempDir()
-		cmd := exec.Command("sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$0" -q --n=1000 --out=x`, limit), bin)
+		cmd := exec.Command("sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$0" -q --n=1000 --out=x --sink=pwrite`, limit), bin)
 		cmd.Dir = dir
 		said, err := cmd.CombinedOutput()
 		if left := names(t, dir); err != nil && len(left) > 0 {

@@ -109,6 +109,12 @@ func TestFaultsInSystemCallsEndInARightFileOrAnError(t *testing.T) {
 		{"B09FullDisk", []string{"pwrite64:error=ENOSPC"}, []string{"--sink=pwrite"}, space, []string{"ENOSPC", "offset", "f.txt", "try:"}},
 		{"Quota", []string{"pwrite64:error=EDQUOT"}, []string{"--sink=pwrite"}, space, []string{"EDQUOT"}},
 		{"WriteErrors", []string{"pwrite64:error=EIO"}, []string{"--sink=pwrite"}, []int{manners.ExitRuntime}, []string{"EIO"}},
+		{"B09FullDiskDirectly", []string{"pwrite64:error=ENOSPC"}, []string{"--sink=direct"}, space, []string{"ENOSPC", "offset", "f.txt", "try:"}},
+		{"WriteErrorsDirectly", []string{"pwrite64:error=EIO"}, []string{"--sink=direct"}, []int{manners.ExitRuntime}, []string{"EIO"}},
+		{"OneWriteErrorDirectly", []string{"pwrite64:error=EIO:when=3"}, []string{"--sink=direct"}, []int{manners.ExitOK, manners.ExitRuntime}, nil},
+		{"B17DirectWritesAreRefused", []string{"pwrite64:error=EINVAL"}, []string{"--sink=direct"}, []int{manners.ExitRuntime}, []string{"EINVAL", "past the page cache"}},
+		{"B19OpeningDirectlyIsRefused", []string{"openat2:error=EINVAL:when=2"}, []string{"--sink=direct"}, []int{manners.ExitOK, manners.ExitRuntime, manners.ExitUsage}, nil},
+		{"B16InterruptedFirstCallsDirectly", []string{"fsync,fdatasync,pwrite64:error=EINTR:when=1..2"}, []string{"--sink=direct"}, right, nil},
 		{"RenameFails", []string{"renameat2:error=EIO"}, nil, []int{manners.ExitOK, manners.ExitRuntime}, nil},
 	}
 	for _, tt := range tests {

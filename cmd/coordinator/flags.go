@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -57,7 +58,7 @@ func (o *delivery) flags() *pflag.FlagSet {
 	f := manners.NewFlags("Output")
 	*o = delivery{sink: coordinator.SinkAuto, sync: coordinator.SyncBatch, verify: coordinator.VerifySample, lease: 10 * time.Second}
 	f.StringVarP(&o.out, "out", "o", "", "`PATH` of the file, - for standard output, null: to drop the bytes, memory: to keep them in memory")
-	f.Var(manners.OneOf(&o.sink, coordinator.SinkAuto, coordinator.SinkPwrite, coordinator.SinkMmap), "sink", "`SINK` that writes a file: auto, pwrite or mmap")
+	f.Var(sinkFlag{manners.OneOf(&o.sink, coordinator.SinkAuto, coordinator.SinkPwrite, coordinator.SinkMmap, coordinator.SinkDirect)}, "sink", "`SINK` that writes a file: auto, pwrite, mmap or direct")
 	f.VarP(&o.threads, "threads", "t", "`COUNT` of extents written at the same time (default: one for each CPU; a stream leaves one to its reader)")
 	f.Var(&o.extent, "extent", "`SIZE` of the pieces that are handed out, rounded up so that no two share a page or block (default: 64MiB, less for small files)")
 	f.Var(manners.OneOf(&o.sync, coordinator.SyncBatch, coordinator.SyncExtent, coordinator.SyncNone), "sync", "`WHEN` to flush: batch, extent (each one), or none (nothing is durable)")
@@ -67,6 +68,22 @@ func (o *delivery) flags() *pflag.FlagSet {
 	f.Var((*manners.Duration)(&o.timeLimit), "timelimit", "give up after this `TIME`, such as 90 (seconds), 90s or 1h (default: never)")
 	f.Var((*manners.Duration)(&o.lease), "lease", "`TIME` after which a silent worker's extents go to others")
 	return f
+}
+
+// sinkFlag is the sink, by name.
+type sinkFlag struct{ sinkWords }
+
+type sinkWords interface {
+	pflag.Value
+	Choices() []string
+}
+
+// Set refuses by its name the one that other programs may have and this one has not, on purpose.
+func (f sinkFlag) Set(text string) error {
+	if text == "dontcache" {
+		return errors.New("dontcache (RWF_DONTCACHE) is no sink: where the system has it, direct is faster and pwrite is accepted sooner (docs/decisions/0012)")
+	}
+	return f.sinkWords.Set(text)
 }
 
 // telling is what is told of a run, and where.

@@ -220,13 +220,17 @@ func TestP10PowerLossAtAnyTimeLosesNothingThatTheJournalCallsDurable(t *testing.
 	for _, tt := range []cutPlan{
 		{ext4Ordered, small, slices.Concat(each, []string{"--sink=pwrite"}), 20},
 		{ext4Ordered, small, slices.Concat(each, []string{"--sink=mmap"}), 20},
+		{ext4Ordered, small, slices.Concat(each, []string{"--sink=direct"}), 20},
 		{ext4Ordered, large, []string{"--sink=pwrite", "--extent=8MiB"}, 4},
 		{ext4Ordered, large, []string{"--sink=mmap", "--extent=8MiB"}, 4},
+		{ext4Ordered, large, []string{"--sink=direct", "--extent=8MiB"}, 4},
 		{ext4Ordered, small, slices.Concat(each, []string{"--overwrite"}), 6},
 		{ext4Writeback, small, slices.Concat(each, []string{"--sink=pwrite"}), 4},
 		{ext4Writeback, small, slices.Concat(each, []string{"--sink=mmap"}), 4},
+		{ext4Writeback, small, slices.Concat(each, []string{"--sink=direct"}), 4},
 		{xfs, small, slices.Concat(each, []string{"--sink=pwrite"}), 6},
 		{xfs, small, slices.Concat(each, []string{"--sink=mmap"}), 6},
+		{xfs, small, slices.Concat(each, []string{"--sink=direct"}), 6},
 	} {
 		t.Run(fmt.Sprintf("%v %s %s", tt.on, tt.of.n, strings.Join(tt.args, " ")), func(t *testing.T) { tt.run(t, bin, sum) })
 	}
@@ -296,11 +300,13 @@ func TestP09PowerLossRightAfterExitZeroLosesNothing(t *testing.T) {
 	}{
 		{"run", []string{"--sink=pwrite"}, map[cutFileSystem]int{ext4Ordered: 12, ext4Writeback: 1, xfs: 1}},
 		{"run", []string{"--sink=mmap", "--verify=none"}, map[cutFileSystem]int{ext4Ordered: 12, ext4Writeback: 1, xfs: 1}},
+		{"run", []string{"--sink=direct", "--verify=none"}, map[cutFileSystem]int{ext4Ordered: 12, ext4Writeback: 1, xfs: 1}},
 		{"run", slices.Concat(each, []string{"--sink=pwrite", "--verify=none"}), map[cutFileSystem]int{ext4Ordered: 10, xfs: 1}},
 		{"run", slices.Concat(each, []string{"--sink=mmap", "--verify=full"}), map[cutFileSystem]int{ext4Ordered: 10, xfs: 1}},
 		{"run", []string{"--overwrite"}, map[cutFileSystem]int{ext4Ordered: 8, xfs: 1}},
 		{"resume", slices.Concat(each, []string{"--sink=pwrite"}), map[cutFileSystem]int{ext4Ordered: 5, xfs: 1}},
 		{"resume", slices.Concat(each, []string{"--sink=mmap"}), map[cutFileSystem]int{ext4Ordered: 5, xfs: 1}},
+		{"resume", slices.Concat(each, []string{"--sink=direct"}), map[cutFileSystem]int{ext4Ordered: 5, xfs: 1}},
 		{"repair", nil, map[cutFileSystem]int{ext4Ordered: 5, xfs: 1}},
 	} {
 		for on, cuts := range tt.cuts {
