@@ -130,7 +130,11 @@ func (o *output) reserveRecords(extentBytes int64) error {
 	if err == nil || isUnsupported(err) {
 		return nil
 	}
-	return o.addSpace(fileFailure("fallocate", o.journal.file.Name(), err))
+	f := fileFailure("fallocate", o.journal.file.Name(), err)
+	if len(o.found.state.durable()) > 0 { // it stays
+		return o.addMissing(f)
+	}
+	return o.addSpace(f)
 }
 
 // sizeFailure is what ftruncate's refusal means to a person.
@@ -181,6 +185,39 @@ func (o *output) addSpace(f *Failure) *Failure {
 	return space
 }
 
+// addMissing is addSpace of a job that stays as it is, for a resume: what its staging file takes is not available to
+// anybody, and what the resume needs is the rest. It takes no other n, so none is offered.
+func (o *output) addMissing(f *Failure) *Failure {
+	if f.Kind != KindSpace || f.Errno != "ENOSPC" {
+		return o.addSpace(f)
+	}
+	if held, err := describeFileSystem(o.dir); err == nil {
+		o.fs.FreeBytes = held.FreeBytes
+	}
+	return o.missingSpace(f, o.heldBytes())
+}
+
+// missingSpace says what of a file's space is missing, of which its staging file takes heldBytes.
+func (o *output) missingSpace(f *Failure, heldBytes int64) *Failure {
+	if _, told := errors.AsType[*SpaceError](f.Err); told || errors.Is(f.Err, errNoInode) || o.fs.FreeBytes < 0 {
+		return f
+	}
+	short := *f
+	short.Hint = enoughCounted
+	rest := max(o.request.sizeBytes-heldBytes, 0)
+	if missing := rest + spareBytes(rest, o.fs.BlockBytes) - o.fs.FreeBytes; rest > o.fs.FreeBytes {
+		short.Hint = "free " + bytesText(missing) + " more" + o.uncompressed()
+	}
+	short.Err = &SpaceError{
+		NeededBytes: o.request.sizeBytes, FreeBytes: o.fs.FreeBytes, HeldBytes: heldBytes, FitsBytes: -1, LargestN: -1, cause: f.Err,
+	}
+	return &short
+}
+
+// enoughCounted is what to try where a write found no room, and the file system counts enough of it.
+const enoughCounted = "the file system counts enough free space: it was full for a moment, or something beneath it is full, such as a" +
+	" thinly provisioned volume or a server's quota; make room there or write elsewhere"
+
 // withSpace is addSpace for an error that may be any.
 func (o *output) withSpace(err error) error {
 	if f, ok := errors.AsType[*Failure](err); ok {
@@ -213,6 +250,7 @@ type SpaceError struct {
 	NeededBytes   int64
 	FreeBytes     int64 // available to this user
 	LeftoverBytes int64 // of an unfinished job that will be discarded first; 0 if there is none
+	HeldBytes     int64 // that the staging file has already, where it stays; not part of FreeBytes
 	FitsBytes     int64 // the size of a file that would fit
 	LargestN      int64 // the largest n that would fit; -1 too where the content has no records
 
@@ -228,7 +266,11 @@ func (e *SpaceError) Error() string {
 	if e.LeftoverBytes > 0 {
 		available += ", and " + bytesText(e.LeftoverBytes) + " in the unfinished job that --restart discards"
 	}
-	return fmt.Sprintf("%v: needed %s, %s", e.cause, bytesText(e.NeededBytes), available)
+	needed := "needed " + bytesText(e.NeededBytes)
+	if e.HeldBytes > 0 {
+		needed += ", " + bytesText(e.HeldBytes) + " of them in the staging file already"
+	}
+	return fmt.Sprintf("%v: %s, %s", e.cause, needed, available)
 }
 
 // Unwrap returns the cause.
@@ -246,8 +288,7 @@ func (o *output) noSpace(op string, cause error) *Failure {
 	hint := "free some space or write elsewhere" + o.orFits(e.FitsBytes) + o.uncompressed()
 	if e.FitsBytes >= e.NeededBytes {
 		e.FitsBytes, e.LargestN = -1, -1 // as if that were known
-		hint = "the file system counts enough free space: it was full for a moment, or something beneath it is full, such as a" +
-			" thinly provisioned volume or a server's quota; make room there or write elsewhere"
+		hint = enoughCounted
 	}
 	return &Failure{Kind: KindSpace, Op: op, Path: o.path, Errno: "ENOSPC", Hint: hint, Err: e}
 }

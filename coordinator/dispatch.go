@@ -118,6 +118,9 @@ func (d *dispatcher) run(ctx context.Context) (err error) {
 		}
 		select {
 		case take := <-d.inbox:
+			if ctx.Err() != nil { // what ends because the run does says nothing of a worker
+				d.fail(context.Cause(ctx))
+			}
 			take(time.Now())
 		case <-d.changed:
 			d.crew = append(d.crew, d.newcomers(d.crew)...)

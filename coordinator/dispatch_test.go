@@ -577,6 +577,28 @@ func TestCancelEndsEverythingAndRecordsNothingMore(t *testing.T) {
 	})
 }
 
+// TestWhatEndsBecauseTheRunDoesIsNoLostWorker lets the end of a stream and the end of the run arrive at the same moment,
+// often enough that both come first.
+func TestWhatEndsBecauseTheRunDoesIsNoLostWorker(t *testing.T) {
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(8)
+			p := newPuppet("a", 2)
+			p.onWrite = func(*puppet, assignment) error { return errFrozen }
+			ctx, cancel := context.WithCancelCause(t.Context())
+			time.AfterFunc(time.Second, func() { cancel(errors.New("enough")) })
+			if err := s.run(ctx, p); err == nil || err.Error() != "enough" {
+				t.Errorf("error %v", err)
+			}
+			for _, b := range s.events {
+				if w, ok := b.(Warning); ok {
+					t.Errorf("warning: %s", w.Text)
+				}
+			}
+		})
+	}
+}
+
 func TestSilentFlushIsALostWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(10)

@@ -17,7 +17,7 @@ func (r *run) surrender(err error) error {
 	}
 	if err != nil && r.claimed {
 		if r.keeps(err) {
-			r.emit(Kept{Path: r.job.Target.Path, Published: r.published})
+			r.emit(Kept{Path: r.job.Target.Path, Published: r.published, DurableBytes: r.output.durableBytes()})
 			err = r.hinted(err)
 		} else if e := r.output.abandon(); e != nil {
 			r.emit(Warning{Text: "clean up: " + e.Error()})

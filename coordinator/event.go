@@ -168,8 +168,9 @@ type Revoked struct {
 
 // Kept says that the unfinished job stays in the output's directory, for a resume.
 type Kept struct {
-	Path      string
-	Published bool // the file stands under its final name, and only the flush of the directory is missing
+	Path         string
+	Published    bool  // the file stands under its final name, and only the flush of the directory is missing
+	DurableBytes int64 // that the journal calls durable: those of earlier runs, and of this one
 }
 
 // Published says that the file stands under its final name.

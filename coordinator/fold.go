@@ -83,7 +83,7 @@ func (f *Fold) Observe(e Event) {
 	case Revoked:
 		f.resume.RevokedBytes += b.Bytes
 	case Kept:
-		f.report.Resumable = true
+		f.report.Resumable, f.report.KeptBytes = true, &b.DurableBytes
 	case Verified:
 		if f.phase == PhaseTrust {
 			f.resume.ReadBackBytes += b.Bytes

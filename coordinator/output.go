@@ -266,6 +266,14 @@ func (o *output) revoke(extents []layout.Extent) error {
 	return o.journal.recordExtents(recordRevoke, extents)
 }
 
+// durableBytes is what the job's journal calls durable now. It is read again: the journal is what a resume believes.
+func (o *output) durableBytes() int64 {
+	if o.journal == nil {
+		return o.found.durableBytes()
+	}
+	return rival{state: loadJournal(o.journal.file)}.durableBytes()
+}
+
 // check compares the staging file with what was created: the same inode under the same name, a regular file with one
 // link and the exact size. What somebody or a file system added is cut off, durably, and the number of bytes returned
 // (nerdunit/androidsideloader#163); a shorter file is an error: its bytes are gone, and extending it would hide that.

@@ -14,7 +14,8 @@ type Report struct {
 	ExitCode       int     `json:"exit_code"` // of the command that ran the job, which fills it in
 	Durable        bool    `json:"durable"`
 	NameDurable    bool    `json:"name_durable"`
-	Resumable      bool    `json:"resumable"` // not complete, and kept for a resume
+	Resumable      bool    `json:"resumable"`                    // not complete, and kept for a resume
+	KeptBytes      *int64  `json:"kept_durable_bytes,omitempty"` // of a resumable one: what of the file is durable, of this run and of those before
 	Output         string  `json:"output"`
 	FileBytes      int64   `json:"file_bytes"`
 	AcceptedBytes  int64   `json:"accepted_bytes"`

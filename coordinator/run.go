@@ -78,7 +78,9 @@ func (r *run) emit(b Body) {
 	}
 }
 
-// limited runs the stages under the job's time limit. The limit ends a run like any failure does.
+// limited runs the stages under the job's time limit. The limit ends a run like any failure does. It is no deadline of
+// the context: a deadline goes with every call, and a worker that is a moment ahead of us would end its streams itself,
+// which looks like a worker that was lost.
 func (r *run) limited(ctx context.Context, stages func(context.Context) error) error {
 	if r.job.TimeLimit <= 0 {
 		return stages(ctx)
@@ -87,8 +89,9 @@ func (r *run) limited(ctx context.Context, stages func(context.Context) error) e
 		Kind: KindIncomplete, Op: "run", Hint: "allow more time with --timelimit",
 		Err: fmt.Errorf("the time limit of %v is over", r.job.TimeLimit),
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, r.job.TimeLimit, over)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer time.AfterFunc(r.job.TimeLimit, func() { cancel(over) }).Stop()
 	return stages(ctx)
 }
 
@@ -303,7 +306,11 @@ func (r *run) spaceFailure(err error) error {
 	if !ok || f.Kind != KindSpace || r.output == nil {
 		return err
 	}
-	told := *r.output.addSpace(f)
+	add := r.output.addMissing
+	if r.job.Sync == SyncNone { // nothing of it stays
+		add = r.output.addSpace
+	}
+	told := *add(f)
 	told.Path, told.Extent, told.Host = f.Path, f.Extent, f.Host
 	return &told
 }

@@ -497,12 +497,17 @@ func TestCancelAfterTheFinalFlushPublishesNothing(t *testing.T) {
 func TestTimeLimitIsIncomplete(t *testing.T) {
 	dir := t.TempDir()
 	s, m := newScripted(t, dir, 2)
-	s.onWrite = func(ctx context.Context, _ layout.Extent) error { return hang(ctx) }
+	s.onWrite = func(ctx context.Context, _ layout.Extent) error {
+		if _, told := ctx.Deadline(); told {
+			t.Error("the worker is told of a deadline, and may end its stream before we do")
+		}
+		return hang(ctx)
+	}
 	job := scriptedJob(dir)
 	job.TimeLimit = 50 * time.Millisecond
 	r, err := Run(t.Context(), Config{Roster: FixedRoster(m)}, job)
 	_ = wantKept(t, job, r, err, KindIncomplete)
-	if r.Complete || len(r.Errors) != 1 {
+	if r.Complete || len(r.Errors) != 1 || len(r.Warnings) != 0 {
 		t.Fatalf("report %+v", r)
 	}
 }

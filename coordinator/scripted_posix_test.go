@@ -281,8 +281,11 @@ func wantKept(t *testing.T, job Job, r Report, err error, kind Kind) *Failure {
 // wantUnfinished checks that a job stays for a resume, and that its report says so.
 func wantUnfinished(t *testing.T, job Job, r Report) {
 	t.Helper()
-	if r.Complete || !r.Resumable {
-		t.Errorf("complete %v, resumable %v", r.Complete, r.Resumable)
+	if r.Complete || !r.Resumable || r.KeptBytes == nil {
+		t.Fatalf("complete %v, resumable %v, kept %v", r.Complete, r.Resumable, r.KeptBytes)
+	}
+	if left, err := Jobs(t.Context(), job.Target.Dir); err != nil || len(left) != 1 || left[0].DurableBytes != *r.KeptBytes {
+		t.Errorf("the report says that %d bytes are durable, and the list of jobs %+v, %v", *r.KeptBytes, left, err)
 	}
 	wantNames(t, job.Target.Dir, ".fizz.txt.ID.part", ".fizz.txt.ID.journal.1")
 }

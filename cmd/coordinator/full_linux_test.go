@@ -6,7 +6,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -144,10 +146,12 @@ func TestP11SpaceThatVanishesInTheMiddleKeepsTheJob(t *testing.T) {
 				e := end(t, cmd, &stdout, &stderr)
 				e.wants(t, manners.ExitSpace, "pwrite "+filepath.Join(d.dir, ".f.txt."), ".part at offset ", "ENOSPC", "needed 5,", "available ")
 				if sync == "none" {
+					_ = e.fits(t) // nothing of it stays
 					wantNames(t, d.dir, "filler")
 					return
 				}
 				wantNames(t, d.dir, "filler", ".f.txt.ID.part", ".f.txt.ID.journal.1")
+				wantsRoom(t, d, e)
 				durable := durableBytes(t, d.dir)
 				if sync == "extent" && durable == 0 {
 					t.Error("nothing is durable")
@@ -161,6 +165,25 @@ func TestP11SpaceThatVanishesInTheMiddleKeepsTheJob(t *testing.T) {
 				wantFile(t, out, n)
 			})
 		}
+	}
+}
+
+// wantsRoom checks what a full disk's message says of a job that stays: the figure that df has, how much more is needed,
+// and no other n, which a resume does not take.
+func wantsRoom(t *testing.T, d disk, e ended) {
+	t.Helper()
+	said := regexp.MustCompile(`available ([0-9,]+) bytes.*\n.*try: free ([0-9,]+) bytes .*more; coordinator resume `).FindStringSubmatch(e.stderr)
+	if said == nil || largest.MatchString(e.stderr) {
+		t.Errorf("it says\n%s", e.stderr)
+		return
+	}
+	_, info := staging(t, d.dir)
+	free, lacking := d.free(t), info.Size()-512*blocksOf(info)
+	if said[1] != digits(free) {
+		t.Errorf("%s bytes are called available, and %d are free", said[1], free)
+	}
+	if more, err := strconv.ParseInt(strings.ReplaceAll(said[2], ",", ""), 10, 64); err != nil || more < lacking-free || more > lacking-free+1<<20 {
+		t.Errorf("%s more bytes are asked for, and %d of %d are missing, with %d free", said[2], lacking, info.Size(), free)
 	}
 }
 

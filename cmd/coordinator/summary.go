@@ -29,23 +29,35 @@ func (j *job) summarize(r coordinator.Report) error {
 	return j.console.Print(strings.Join(lines, "\n") + "\n")
 }
 
-// reached is how far a run came that was not completed.
+// reached is how far a run came that was not completed. Bytes, time and rate of a line are of the same work; what a
+// resume has to start from is told apart.
 func (j *job) reached(r coordinator.Report) []string {
-	if r.AcceptedBytes == 0 {
-		return nil
+	var lines []string
+	if r.AcceptedBytes > 0 {
+		lines = append(lines, fmt.Sprintf("%s: %s bytes%s accepted in %s, at %s", title(r.Output), digits(r.AcceptedBytes), both(r.AcceptedBytes),
+			seconds(r.WriteSeconds), perSecond(r.AcceptedBytesPerSecond)))
 	}
-	accepted := digits(r.AcceptedBytes) + " bytes" + both(r.AcceptedBytes)
-	if whole := r.Parameters.SizeBytes; !r.Parameters.Endless && whole > 0 {
-		accepted += fmt.Sprintf(" of %s (%s)", rounded(whole), percent(r.AcceptedBytes, whole))
+	if r.KeptBytes != nil {
+		lines = append(lines, kept(r, *r.KeptBytes))
 	}
-	return []string{fmt.Sprintf("%s: %s accepted in %s, at %s", title(r.Output), accepted, seconds(r.ElapsedSeconds), perSecond(r.AcceptedBytesPerSecond))}
+	return lines
+}
+
+// kept is what of the file is durable, which a resume does not write again.
+func kept(r coordinator.Report, durable int64) string {
+	whole := r.Parameters.SizeBytes
+	line := fmt.Sprintf("%s: durable: %s of %s bytes (%s)", title(r.Output), digits(durable), digits(whole), percent(durable, whole))
+	if r.Resume != nil {
+		line += fmt.Sprintf(", %s of them before this run", digits(min(r.Resume.FoundBytes-r.Resume.RevokedBytes, durable)))
+	}
+	return line
 }
 
 // summary is a complete run in a few lines. What the kernel accepted and what is durable are never mixed up.
 func summary(r coordinator.Report) []string {
 	lines := []string{fmt.Sprintf("%s: %s bytes%s in %s, complete", title(r.Output), digits(r.FileBytes), both(r.FileBytes), seconds(r.ElapsedSeconds))}
 	if r.AcceptedBytesPerSecond > 0 {
-		lines = append(lines, "accepted at "+perSecond(r.AcceptedBytesPerSecond))
+		lines = append(lines, "accepted at "+perSecond(r.AcceptedBytesPerSecond)+thisRun(r))
 	}
 	if r.Parameters.Sink == coordinator.SinkMemory && r.PrefaultSeconds > 0 {
 		lines = append(lines, "not in that rate: memory touched for the first time in "+seconds(r.PrefaultSeconds))
@@ -64,6 +76,14 @@ func summary(r coordinator.Report) []string {
 		lines = append(lines, fmt.Sprintf("written again after a failure: %s bytes%s", digits(r.RedoneBytes), both(r.RedoneBytes)))
 	}
 	return lines
+}
+
+// thisRun says of a resumed run how much of the file it wrote itself, which is what the rates are of.
+func thisRun(r coordinator.Report) string {
+	if r.Resume == nil {
+		return ""
+	}
+	return fmt.Sprintf(": %s of %s bytes were written now", digits(r.AcceptedBytes), digits(r.FileBytes))
 }
 
 // durability is what can be said of it; nothing where there is nothing to keep.

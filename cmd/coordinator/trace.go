@@ -85,7 +85,7 @@ func traceBody(body coordinator.Body) map[string]any {
 	case coordinator.Revoked:
 		return map[string]any{"extents": traceExtents(b.Extents), "bytes": b.Bytes}
 	case coordinator.Kept:
-		return map[string]any{"path": b.Path, "published": b.Published}
+		return map[string]any{"path": b.Path, "published": b.Published, "durable_bytes": b.DurableBytes}
 	case coordinator.Verified:
 		return map[string]any{"bytes": b.Bytes, "read_path": b.ReadPath}
 	case coordinator.VerifyPlanned:
