@@ -70,7 +70,7 @@ func checkDelivery(o *delivery, flags *pflag.FlagSet, t target) error {
 		return manners.UsageError("--threads", fmt.Sprintf("--threads=%d", runtime.GOMAXPROCS(0)), "%d is over the limit of %d", o.threads, threadsMax)
 	case given("extent") && o.extent == 0:
 		return manners.UsageError("--extent", "--extent=64MiB", "at least one byte is needed; it is rounded up so that no two extents share a page or a block")
-	case o.lease <= 0:
+	case o.lease < 0 || given("lease") && o.lease == 0:
 		return manners.UsageError("--lease", "--lease=10s", "a time above zero is needed")
 	case o.timeLimit < 0 || given("timelimit") && o.timeLimit == 0:
 		return manners.UsageError("--timelimit", "--timelimit=90s, or leave it out for no limit", "a time above zero is needed")

@@ -43,7 +43,7 @@ func newDigestCommand(c *manners.Console) *cobra.Command {
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		c.Quiet = o.quiet
-		if err := checkDelivery(&delivery{threads: o.threads, lease: 1}, cmd.Flags(), target{}); err != nil {
+		if err := checkDelivery(&delivery{threads: o.threads}, cmd.Flags(), target{}); err != nil {
 			return err
 		}
 		if o.threads == 0 {

@@ -43,14 +43,9 @@ There must be a job to go on with, and nobody may have it: the exit code is 6 ot
 		over := manners.Limit(c, o.timeLimit)
 		defer over.Stop()
 		j := &job{runOptions: o, console: c, target: target{name: args[0], file: true}, limit: over}
-		lease := o.lease
-		if lease == 0 && !cmd.Flags().Changed("lease") {
-			o.lease = 1 // any that passes the check
-		}
 		if err := checkDelivery(&o.delivery, cmd.Flags(), j.target); err != nil {
 			return err
 		}
-		o.lease = lease
 		if err := checkTelling(&o.telling, c, j.target); err != nil {
 			return err
 		}
