@@ -2,6 +2,8 @@ package coordinator
 
 import (
 	"context"
+	"iter"
+	"slices"
 	"sync"
 
 	"gigafizz/layout"
@@ -23,20 +25,36 @@ type readRequest struct {
 // goes, and none of much more than 64 MiB. Longer extents are cut on the grain.
 func readRequests(extents []layout.Extent, threads int, grainBytes int64) []readRequest {
 	wish := min(readBytesWish, lengthOf(extents)/int64(max(threads, 1))+1)
-	var requests []readRequest
-	for _, e := range extents {
-		for part := range (layout.Extents{e}).Cut(grainBytes, max(readBytesWish, grainBytes)) {
-			n := len(requests)
-			if n == 0 || requests[n-1].bytes+part.Len > wish || len(requests[n-1].extents) >= readExtentsMax {
-				requests = append(requests, readRequest{})
-				n++
+	pieces := func(yield func(layout.Extent) bool) {
+		for _, e := range extents {
+			for part := range (layout.Extents{e}).Cut(grainBytes, max(readBytesWish, grainBytes)) {
+				if !yield(part) {
+					return
+				}
 			}
-			last := &requests[n-1]
-			last.extents = append(last.extents, part)
-			last.bytes += part.Len
 		}
 	}
-	return requests
+	return slices.Collect(gather(pieces, wish))
+}
+
+// gather groups extents, in their order, into requests of so many bytes at most, or of one extent.
+func gather(extents iter.Seq[layout.Extent], bytesMax int64) iter.Seq[readRequest] {
+	return func(yield func(readRequest) bool) {
+		var r readRequest
+		for e := range extents {
+			if len(r.extents) > 0 && (r.bytes+e.Len > bytesMax || len(r.extents) >= readExtentsMax) {
+				if !yield(r) {
+					return
+				}
+				r = readRequest{}
+			}
+			r.extents = append(r.extents, e)
+			r.bytes += e.Len
+		}
+		if len(r.extents) > 0 {
+			yield(r)
+		}
+	}
 }
 
 // readQueue gives requests to readers, takes those back that were not answered, and gives them to others.

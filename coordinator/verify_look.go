@@ -65,8 +65,10 @@ func (v *verification) feed(ctx context.Context, s sweep, waiting, ordered chan<
 	defer close(waiting)
 	defer close(ordered)
 	lenMax := roundUp(min(chunkMaxBytes, s.extents.Bytes()/int64(v.threads()*chunksPerSlotMin)+1), chunkGrainBytes)
-	for part := range s.extents.Cut(chunkGrainBytes, lenMax) {
-		c := &chunk{extent: part, listMax: s.found.listMax, done: make(chan struct{}), damage: v.newDamage()}
+	for request := range gather(s.extents.Cut(chunkGrainBytes, lenMax), lenMax) {
+		c := &chunk{
+			request: request, asked: setOf(request.extents), listMax: s.found.listMax, done: make(chan struct{}), damage: v.newDamage(),
+		}
 		for _, to := range []chan<- *chunk{ordered, waiting} {
 			select {
 			case to <- c:
@@ -97,7 +99,7 @@ func (s sweep) merge(ctx context.Context, ordered <-chan *chunk) error {
 func (v *verification) lookAt(ctx context.Context, w *grpcWriter, path ReadPath, c *chunk) {
 	defer close(c.done)
 	c.back, c.err = w.verify(ctx, look{
-		extents: []layout.Extent{c.extent},
+		extents: c.request.extents,
 		path:    path,
 		told:    func(bytes int64) { v.emit(Verified{Bytes: bytes}) },
 		bad:     c.add,
@@ -111,7 +113,8 @@ func (v *verification) lookAt(ctx context.Context, w *grpcWriter, path ReadPath,
 // chunk is a part of the range: what one request looks at, and what came of it. It keeps its first and its last extent
 // apart from those between, since they may be one with those of its neighbours.
 type chunk struct {
-	extent  layout.Extent
+	request readRequest
+	asked   layout.Extents // the request as a set
 	listMax int
 	done    chan struct{} // closed when all of the following is there
 
@@ -128,7 +131,7 @@ type chunk struct {
 
 // add takes a bad extent; they come in the order of their offsets.
 func (c *chunk) add(b badExtent) {
-	c.disorder = c.disorder || b.Extent.Off < max(c.end, c.extent.Off) || b.Extent.Len < 1 || b.Extent.Len > c.extent.End()-b.Extent.Off
+	c.disorder = c.disorder || !b.Extent.Valid() || b.Extent.Len == 0 || b.Extent.Off < c.end || !c.asked.Contains(b.Extent)
 	c.end = b.Extent.End()
 	if !c.disorder {
 		c.damage.add(b.Extent)
@@ -152,12 +155,12 @@ func (c *chunk) add(b badExtent) {
 // check holds the worker to account: every byte of the chunk was read, or it is known why not.
 func (c *chunk) check(path, host string) error {
 	looked := c.back.readBytes + c.back.holeBytes + c.unread
-	if looked == c.extent.Len && !c.disorder {
+	if looked == c.request.bytes && !c.disorder {
 		return nil
 	}
 	return &Failure{
-		Kind: KindRuntime, Op: "verify", Path: path, Host: host, Extent: c.extent,
-		Err: fmt.Errorf("%w: it accounts for %d bytes of %d", errProtocol, looked, c.extent.Len),
+		Kind: KindRuntime, Op: "verify", Path: path, Host: host, Extent: c.request.extents[0],
+		Err: fmt.Errorf("%w: it accounts for %d bytes of %d", errProtocol, looked, c.request.bytes),
 	}
 }
 

@@ -5,6 +5,7 @@ package coordinator
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,6 +58,7 @@ func TestB30AWorkerAccountsForEveryByteOfAChunk(t *testing.T) {
 	bad := func(off, length int64, class layout.Class) badExtent {
 		return badExtent{Damage: layout.Damage{Mismatch: layout.Mismatch{Extent: layout.Extent{Off: off, Len: length}, Differing: length}, Class: class}}
 	}
+	asked := []layout.Extent{{Off: 1000, Len: 60}, {Off: 1060, Len: 35}, {Off: 5000, Len: 5}}
 	for name, test := range map[string]struct {
 		read, holes int64
 		bad         []badExtent
@@ -68,21 +70,45 @@ func TestB30AWorkerAccountsForEveryByteOfAChunk(t *testing.T) {
 		"nothing":            {},
 		"a hole":             {read: 60, holes: 40, bad: []badExtent{bad(1000, 40, layout.ClassZeros)}, ok: true},
 		"unreadable":         {read: 90, bad: []badExtent{bad(1000, 10, layout.ClassUnreadable)}, ok: true},
-		"truncated":          {read: 90, bad: []badExtent{bad(1090, 10, layout.ClassTruncated)}, ok: true},
-		"bad, and less read": {read: 90, bad: []badExtent{bad(1090, 10, layout.ClassGarbage)}},
+		"truncated":          {read: 90, bad: []badExtent{bad(1085, 10, layout.ClassTruncated)}, ok: true},
+		"bad, and less read": {read: 90, bad: []badExtent{bad(1085, 10, layout.ClassGarbage)}},
 		"before the chunk":   {read: 100, bad: []badExtent{bad(999, 1, layout.ClassGarbage)}},
-		"behind the chunk":   {read: 100, bad: []badExtent{bad(1099, 2, layout.ClassGarbage)}},
+		"behind the chunk":   {read: 100, bad: []badExtent{bad(5004, 2, layout.ClassGarbage)}},
+		"between extents":    {read: 100, bad: []badExtent{bad(1094, 2, layout.ClassGarbage)}},
+		"far too long":       {read: 100, bad: []badExtent{bad(1040, math.MaxInt64, layout.ClassGarbage)}},
+		"across two":         {read: 100, bad: []badExtent{bad(1059, 2, layout.ClassGarbage), bad(5000, 5, layout.ClassGarbage)}, ok: true},
 		"out of order":       {read: 100, bad: []badExtent{bad(1050, 1, layout.ClassGarbage), bad(1040, 1, layout.ClassGarbage)}},
 		"overlapping":        {read: 100, bad: []badExtent{bad(1040, 20, layout.ClassGarbage), bad(1050, 1, layout.ClassGarbage)}},
 		"empty":              {read: 100, bad: []badExtent{bad(1040, 0, layout.ClassGarbage)}},
 	} {
-		c := &chunk{extent: layout.Extent{Off: 1000, Len: 100}, back: readBack{readBytes: test.read, holeBytes: test.holes}}
+		c := &chunk{
+			request: readRequest{extents: asked, bytes: 100}, asked: setOf(asked), back: readBack{readBytes: test.read, holeBytes: test.holes},
+		}
 		for _, b := range test.bad {
 			c.add(b)
 		}
 		if err := c.check("file", ""); (err == nil) != test.ok {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+func TestManyExtentsAreReadWithFewRequests(t *testing.T) {
+	s, v, right := scriptedRepair(t)
+	if err := v.inOrder(t.Context(), v.examine, v.compile, v.engage); err != nil {
+		t.Fatal(err)
+	}
+	var extents layout.Extents
+	for off := int64(0); off+200 < int64(len(right)); off += 200 {
+		extents = append(extents, layout.Extent{Off: off, Len: 100})
+	}
+	found := findings{listMax: 10, first: -1}
+	if err := v.sweep(t.Context(), sweep{extents: extents, path: ReadUncached, found: &found, tell: func(badExtent) {}}); err != nil {
+		t.Fatal(err)
+	}
+	found.close(func(badExtent) {})
+	if n, most := len(s.asked()), len(extents)/100; found.back.readBytes != extents.Bytes() || n > most || found.all.sum().extents != 1 {
+		t.Errorf("%d bytes of %d were read with %d requests, want %d at most; %+v", found.back.readBytes, extents.Bytes(), n, most, found.all.sum())
 	}
 }
 

@@ -290,6 +290,31 @@ func TestDamageNearTheEndIsNoOtherContent(t *testing.T) {
 	}
 }
 
+func TestHolesHaveNoPartInHowWasRead(t *testing.T) {
+	r := newVerifyRig(t, 2)
+	spec := fizzbuzz(800_000) // two chunks
+	right := bytesOf(t, spec)
+	job := r.job(spec)
+	job.ReadPath = coordinator.ReadUncached
+	r.write(right[:4<<20])
+	if err := os.Truncate(r.path, int64(len(right))); err != nil {
+		t.Fatal(err)
+	}
+	report, _, err := r.verify(job)
+	wantBad(t, err)
+	if report.HoleBytes != int64(len(right)-4<<20) {
+		t.Skipf("holes are not told here: %d bytes of them", report.HoleBytes)
+	}
+	job.Length = 4 << 20
+	if data, _, err := r.verify(job); err != nil || report.ReadPath != data.ReadPath {
+		t.Errorf("%v; read path %q with a hole, %q without", err, report.ReadPath, data.ReadPath)
+	}
+	job.Offset, job.Length = 4<<20, 0
+	if holes, _, err := r.verify(job); err == nil || holes.ReadPath != "" || holes.ReadBytes != 0 {
+		t.Errorf("%v; read path %q of holes", err, holes.ReadPath)
+	}
+}
+
 func TestNIsTakenFromTheSizeAndSaidToBe(t *testing.T) {
 	r := newVerifyRig(t, 2)
 	b := bytesOf(t, fizzbuzz(100_000))
