@@ -35,7 +35,7 @@ type Verify string
 
 // The amounts.
 const (
-	VerifySample Verify = "sample" // at most 64 MiB and 2 % of the time, edges of extents first
+	VerifySample Verify = "sample" // a MiB for each thread, and more while that is within 64 MiB and 2 % of the time; edges of extents first
 	VerifyFull   Verify = "full"   // every byte
 	VerifyNone   Verify = "none"
 )

@@ -57,25 +57,30 @@ func (r *run) badFailure(found readings) error {
 	}
 }
 
-// readSample reads at most 64 MiB, for at most 2 % of the time that the run took so far, and at least one round of
-// requests.
+// readSample reads at most 64 MiB, for at most 2 % of the time that the run took so far; but a first round of a MiB for each
+// thread is read however short the run was. A further round is only begun if it fits, taking as long as the one before.
 func (r *run) readSample(ctx context.Context) (readings, error) {
 	began := time.Now()
 	budget := time.Since(r.began) / sampleTimeShare
 	chosen := sample(r.extents, sampleBytesMax)
-	const step = 16 // a MiB: reading on when time is up costs no more than that
+	const step = 16 // a MiB
 	var found readings
-	for len(chosen) > 0 {
+	for last := began; len(chosen) > 0; {
 		n := min(len(chosen), step*max(1, r.threads()))
 		more, err := r.readBack(ctx, chosen[:n])
 		found.add(more)
 		chosen = chosen[n:]
-		if err != nil || found.badN > 0 || time.Since(began) >= budget {
+		now := time.Now()
+		if err != nil || found.badN > 0 || !fitsAnother(now.Sub(began), now.Sub(last), budget) {
 			return found, err
 		}
+		last = now
 	}
 	return found, nil
 }
+
+// fitsAnother says whether one more round like the last is over before the budget is.
+func fitsAnother(spent, last, budget time.Duration) bool { return spent+last <= budget }
 
 // readBack has the workers read extents back, each thread a request at a time. A worker that fails is left out, and
 // others read what it had.

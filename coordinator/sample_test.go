@@ -3,11 +3,30 @@ package coordinator
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
 	"gigafizz/layout"
 )
+
+func TestASampleGoesOnOnlyWhileOneMoreRoundFitsItsTime(t *testing.T) {
+	for _, c := range []struct {
+		spent, last, budget time.Duration
+		want                bool
+	}{
+		{0, 0, 0, true},
+		{1, 1, 0, false},    // the first round alone was too long
+		{10, 10, 19, false}, // the budget is not over, and would be
+		{10, 10, 20, true},
+		{18, 2, 20, true},
+		{19, 2, 20, false},
+	} {
+		if got := fitsAnother(c.spent, c.last, c.budget); got != c.want {
+			t.Errorf("%v spent, the last round took %v, budget %v: %v", c.spent, c.last, c.budget, got)
+		}
+	}
+}
 
 func TestSampleTakesEdgesFirstAndNoByteTwice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -118,6 +118,9 @@ func (v *verification) compile(context.Context) error {
 	if err := v.run.job.validate(); err != nil {
 		return err
 	}
+	if v.job.Infer != InferNothing && v.subject.sizeBytes == 0 {
+		return v.refuseEmpty()
+	}
 	spec, err := v.job.infer(v.subject.sizeBytes)
 	if err != nil {
 		return contentFailure(err)
@@ -142,6 +145,19 @@ func (v *verification) compile(context.Context) error {
 		v.whole.Len = size - v.job.Offset
 	}
 	return nil
+}
+
+// refuseEmpty refuses to call an empty file right because nothing belongs in it: it is what is left of most files after a
+// power cut, and its size says nothing of what it was.
+func (v *verification) refuseEmpty() *Failure {
+	meant := "--n=0"
+	if v.job.Infer == InferSize {
+		meant = "--size=0"
+	}
+	return &Failure{
+		Kind: KindUsage, Op: "verify", Path: v.job.Path, Err: errors.New("it is empty, and an empty file says nothing of what belongs in it"),
+		Hint: "say what belongs there; if it is meant to be empty: " + meant,
+	}
 }
 
 // infer fills in what the size of the file tells.

@@ -62,7 +62,7 @@ func (o *delivery) flags() *pflag.FlagSet {
 	f.VarP(&o.threads, "threads", "t", "`COUNT` of extents written at the same time (default: one for each CPU; a stream leaves one to its reader)")
 	f.Var(&o.extent, "extent", "`SIZE` of the pieces that are handed out, rounded up so that no two share a page or block (default: 64MiB, less for small files)")
 	f.Var(manners.OneOf(&o.sync, coordinator.SyncBatch, coordinator.SyncExtent, coordinator.SyncNone), "sync", "`WHEN` to flush: batch, extent (each one), or none (nothing is durable)")
-	f.Var(manners.OneOf(&o.verify, coordinator.VerifySample, coordinator.VerifyFull, coordinator.VerifyNone), "verify", "how `MUCH` to read back before publishing: sample (at most 64 MiB and 2 % of the time), full or none")
+	f.Var(manners.OneOf(&o.verify, coordinator.VerifySample, coordinator.VerifyFull, coordinator.VerifyNone), "verify", "how `MUCH` to read back before publishing: sample (1 MiB for each thread, more while that is within 64 MiB and 2 % of the time), full or none")
 	f.BoolVar(&o.overwrite, "overwrite", false, "replace an existing file, at once and only when the new one is complete")
 	f.BoolVar(&o.restart, "restart", false, "discard an unfinished job of the same output and begin again")
 	f.Var((*manners.Duration)(&o.timeLimit), "timelimit", "give up after this `TIME`, such as 90 (seconds), 90s or 1h (default: never)")

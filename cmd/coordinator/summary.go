@@ -108,11 +108,11 @@ func durability(r coordinator.Report) []string {
 	return lines
 }
 
-// readBack says how much was read back, which way, and how fast.
+// readBack says how much was read back, which way, and how fast where it was all.
 func readBack(r coordinator.Report) string {
 	line := fmt.Sprintf("read back %s of %s (%s, %s), %s", rounded(r.VerifiedBytes), rounded(r.FileBytes), percent(r.VerifiedBytes, r.FileBytes),
 		r.Parameters.Verify, readPath(r.VerifiedReadPath))
-	if r.VerifiedBytesPerSecond > 0 {
+	if r.VerifiedBytesPerSecond > 0 && r.Parameters.Verify == coordinator.VerifyFull { // a sample is too small for a rate
 		line += ", at " + perSecond(r.VerifiedBytesPerSecond)
 	}
 	return line

@@ -196,6 +196,12 @@ func (j *verifying) run(ctx context.Context) error {
 		progress.observe(e)
 	})
 	progress.stop()
+	if text := inferredText(report); j.quiet && report.Complete && text != "" { // or the exit code would say more than is known
+		if report.Good {
+			text = "good, but " + text
+		}
+		j.console.Line(title(report.File) + ": " + text)
+	}
 	told := errors.Join(results.report(report), results.close(), j.summarize(report))
 	return firstOf(partly(err, report), told)
 }

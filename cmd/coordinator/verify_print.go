@@ -184,8 +184,20 @@ func verdictText(r coordinator.VerifyReport) string {
 		return fmt.Sprintf("%s: repaired and verified again, %s are right", r.File, what)
 	}
 	text := fmt.Sprintf("%s: good, %s are right", r.File, what)
-	if r.Parameters.Inferred == coordinator.InferN {
-		text += fmt.Sprintf(" (n=%d was inferred from the size; a file cut at the end of a line cannot be told from it)", r.Parameters.N)
+	if inferred := inferredText(r); inferred != "" {
+		text += " (" + inferred + ")"
 	}
 	return text
+}
+
+// inferredText says what was taken from the size of the file, and so was not checked.
+func inferredText(r coordinator.VerifyReport) string {
+	switch r.Parameters.Inferred {
+	case coordinator.InferN:
+		return fmt.Sprintf("n=%d was inferred from the size; a file cut at the end of a line cannot be told from it", r.Parameters.N)
+	case coordinator.InferSize:
+		return fmt.Sprintf("the size, %s bytes, was not known but taken from the file", digits(r.ExpectedBytes))
+	case coordinator.InferNothing:
+	}
+	return ""
 }
