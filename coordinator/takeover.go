@@ -195,8 +195,8 @@ func stagingFlaw(facts fileFacts, s journalState) string {
 }
 
 // isPublished says that a job stands complete under its final name, and only what comes after that may be missing: the
-// staging name to be taken away, the flush of the directory. Its journal must call all of it durable. Device numbers mean
-// nothing after a restart of the machine.
+// staging name to be taken away, the flush of the directory. Its journal must call all of it durable. The device number in
+// its header is not compared: a file system has another after a restart of the machine, and after it was mounted anew.
 func (o *output) isPublished(r rival) (bool, error) {
 	h := r.state.header
 	final, stands, err := o.final()
@@ -206,8 +206,7 @@ func (o *output) isPublished(r rival) (bool, error) {
 	if r.staging != "" {
 		return r.facts.id.same(final.id) && r.facts.links == 2 && r.facts.size == h.sizeBytes, nil
 	}
-	sameKernel := h.kernel != "" && h.kernel == kernelID()
-	return final.id.inode != 0 && final.id.inode == h.staging.inode && (final.id.device == h.staging.device || !sameKernel) &&
+	return final.id.inode != 0 && final.id.inode == h.staging.inode &&
 		final.regular() && final.mine && final.links == 1 && final.size == h.sizeBytes, nil
 }
 
