@@ -11,6 +11,9 @@ import (
 	"slices"
 	"testing"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"gigafizz/layout"
 )
 
@@ -149,6 +152,17 @@ func TestAWorkerThatIsLostInARepairLeavesNothingToResume(t *testing.T) {
 	v.inPlace, v.repaired.began = &inPlace{beside: &output{}}, true
 	err := v.leave(&Failure{Kind: KindIncomplete, Op: "write", Err: errors.New("no worker")})
 	wantFailure(t, err, KindRuntime, "run the same command again")
+}
+
+func TestARepairWhoseWorkerOnAnotherHostIsNotReleasedIsNotCalledDone(t *testing.T) {
+	s, v, _ := scriptedRepair(t)
+	s.about.KernelId, s.about.HostName = "another kernel", "far"
+	s.onRelease = func(context.Context) error { return status.Error(codes.Unavailable, "cut off") }
+	report, err := v.finish(t)
+	wantFailure(t, err, KindRuntime, "may still write, so the file is not called repaired", "partly repaired")
+	if report.Good || report.Repair == nil || report.Repair.Complete {
+		t.Errorf("%+v", report.Repair)
+	}
 }
 
 func TestARepairThatIsCancelledReleasesItsWorkers(t *testing.T) {

@@ -123,19 +123,23 @@ func (r *run) release(ctx context.Context) (fault, err error) {
 }
 
 // judgeSilence says whether a worker matters that was not released. One of this kernel can only write the same bytes into
-// the same pages; one on another host could write a half-filled page back after the file was published and changed by
-// somebody.
+// the same pages; one on another host could write a half-filled page back after the file was published, or called repaired,
+// and changed by somebody.
 func (r *run) judgeSilence(h *hand, err error) error {
 	if err == nil {
 		return nil
 	}
-	if hostOf(h.about) == "" || r.output == nil {
+	if hostOf(h.about) == "" || r.holder() == nil {
 		r.emit(Warning{Text: fmt.Sprintf("worker %s was not released: %v", h.address, err)})
 		return nil
+	}
+	outcome := "published"
+	if r.inPlace != nil {
+		outcome = "called repaired"
 	}
 	return &Failure{
 		Kind: KindRuntime, Op: "release", Host: h.about.host,
 		Hint: "end the worker on that host, then run again",
-		Err:  fmt.Errorf("worker %s may still write, so the file is not published: %w", h.address, err),
+		Err:  fmt.Errorf("worker %s may still write, so the file is not %s: %w", h.address, outcome, err),
 	}
 }
