@@ -38,7 +38,7 @@ const (
 	otherFaultsMax  = 3         // of one extent, any other error
 	lossesMax       = 10        // workers that died with one extent in their hands: it may be the extent that kills them
 	failedFlushMax  = 2         // of one extent: written, not flushed, written again, not flushed again
-	streamWishBytes = 256 << 20 // a stream costs a few messages, nothing beside so many bytes
+	streamWishBytes = 1 << 30   // a stream costs a few messages, nothing beside so many bytes even into null:
 )
 
 // ledgerRules are what a ledger goes by.

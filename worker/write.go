@@ -83,27 +83,39 @@ func (w *writer) extent(ctx context.Context, a assignment) (receipt, error) {
 	if err := w.prefault(ctx, &r); err != nil {
 		return r, err
 	}
-	window, fillWindow := w.handle.contract.destination.windowBytes(), w.layout.Fill
+	to := w.handle.contract.destination
+	window, fillWindow := to.windowBytes(), w.layout.Fill
 	if _, ok := w.handle.target.sink.(settled); ok {
 		fillWindow = w.layout.FillUncached
 	}
-	for off, end := a.extent.Off, a.extent.End(); off < end; {
-		if err := w.mayStore(ctx); err != nil {
+	// A window into null: takes 6 µs, of which seven readings of the clock and three allocations took 6 %. So there is one
+	// fill for all windows, and null:, which hands nothing to any kernel, has one reading: all of its time is filling.
+	puts := to.kind != KindNull
+	off, end, took := a.extent.Off, a.extent.End(), time.Duration(0)
+	fill := func(p []byte) {
+		w.done.generated.Add(int64(len(p)))
+		if !puts {
+			fillWindow(p, off)
+			return
+		}
+		began := w.lease.age()
+		fillWindow(p, off)
+		took = w.lease.age() - began
+	}
+	for now := w.lease.age(); off < end; {
+		if err := w.mayStore(ctx, now); err != nil {
 			return r, err
 		}
-		n := min(window-off%window, end-off)
-		var fill time.Duration
-		began := time.Now()
-		err := w.handle.target.sink.Put(off, int(n), func(p []byte) {
-			began := time.Now()
-			fillWindow(p, off)
-			fill = time.Since(began)
-			w.done.generated.Add(int64(len(p)))
-		})
-		put := time.Since(began) - fill
-		r.fill += fill
+		n, began := min(window-off%window, end-off), now
+		err := w.handle.target.sink.Put(off, int(n), fill)
+		now = w.lease.age()
+		if !puts {
+			took = now - began
+		}
+		put := now - began - took
+		r.fill += took
 		r.put += put
-		w.done.fill.Add(int64(fill))
+		w.done.fill.Add(int64(took))
 		w.done.put.Add(int64(put))
 		if err != nil {
 			return r, err
@@ -123,22 +135,23 @@ func (w *writer) prefault(ctx context.Context, r *receipt) error {
 	if !ok {
 		return nil
 	}
-	if err := w.mayStore(ctx); err != nil {
+	began := w.lease.age()
+	if err := w.mayStore(ctx, began); err != nil {
 		return err
 	}
-	began := time.Now()
 	err := p.prefault(r.assignment.extent)
-	r.prefault = time.Since(began)
+	r.prefault = w.lease.age() - began
 	w.done.prefault.Add(int64(r.prefault))
 	return err
 }
 
-// mayStore is asked before every window: nobody waits any more for what a worker without a lease writes.
-func (w *writer) mayStore(ctx context.Context) error {
-	if err := context.Cause(ctx); err != nil {
-		return err
+// mayStore is asked before every window, with the age of the lease: nobody waits any more for what a worker without one
+// writes.
+func (w *writer) mayStore(ctx context.Context, now time.Duration) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
-	if w.lease.lost() {
+	if w.lease.lostAt(now) {
 		return errLeaseLost
 	}
 	return nil
@@ -163,9 +176,15 @@ func newLease(agreed time.Duration) *lease {
 	return &lease{term: agreed / 5 * 4, began: time.Now()}
 }
 
+// age is the time since the lease began. It costs one reading of the clock, and time.Now two.
+func (l *lease) age() time.Duration { return time.Since(l.began) }
+
 // lost says whether the lease has ended.
-func (l *lease) lost() bool {
-	if !l.over.Load() && time.Since(l.began)-time.Duration(l.heard.Load()) > l.term {
+func (l *lease) lost() bool { return l.lostAt(l.age()) }
+
+// lostAt says whether the lease has ended, at an age that it has just reached.
+func (l *lease) lostAt(now time.Duration) bool {
+	if !l.over.Load() && now-time.Duration(l.heard.Load()) > l.term {
 		l.over.Store(true)
 	}
 	return l.over.Load()
@@ -173,7 +192,7 @@ func (l *lease) lost() bool {
 
 // renew notes that something was sent, unless that took too long.
 func (l *lease) renew() {
-	if !l.lost() {
-		l.heard.Store(int64(time.Since(l.began)))
+	if now := l.age(); !l.lostAt(now) {
+		l.heard.Store(int64(now))
 	}
 }
