@@ -48,9 +48,6 @@ func (v *verification) hold(ctx context.Context) error {
 
 // planDamage prepares to note what is bad, once it is known who may write.
 func (v *verification) planDamage() {
-	if !v.job.Repair {
-		return
-	}
 	alignments := []int64{v.subject.fileSystem.BlockBytes, v.subject.fileSystem.DirectAlignBytes}
 	for _, h := range v.crew {
 		alignments = append(alignments, h.about.pageBytes)
@@ -59,11 +56,8 @@ func (v *verification) planDamage() {
 	v.findings.damage = v.newDamage()
 }
 
-// newDamage is the damage of a chunk, or nil where nobody asks for it.
+// newDamage is the damage of a chunk.
 func (v *verification) newDamage() *damage {
-	if !v.job.Repair {
-		return nil
-	}
 	return &damage{sizeBytes: v.layout.Size(), grainBytes: v.policy.grainBytes}
 }
 

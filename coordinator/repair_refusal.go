@@ -1,10 +1,8 @@
 package coordinator
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"slices"
 
 	"gigafizz/layout"
 )
@@ -14,7 +12,7 @@ const wrongMaxShare = 10
 
 // permit refuses a repair that could destroy what it does not understand. Nothing was changed.
 func (v *verification) permit(ctx context.Context) error {
-	for _, refuse := range []func() *Failure{v.refuseMisfit, v.refuseOtherParameters, v.refuseLonger, v.refuseTooWrong} {
+	for _, refuse := range []func() *Failure{v.refuseMisfit, v.refuseOtherParameters, v.refuseLonger, v.refuseTooWrong, v.refuseShorter} {
 		if f := refuse(); f != nil {
 			return f
 		}
@@ -39,46 +37,12 @@ func (v *verification) refuseMisfit() *Failure {
 		have, want, v.whole.Off, v.whole.End()), "leave out --offset and --length")
 }
 
-// refuseOtherParameters refuses a file of another content. The classes of what is bad may show that; a place or two of
-// lines that others would have is damage all the same, such as a block that an older file left there. So may the file's
-// beginning: words that differ in few bits, such as Bazz and Buzz, pass for flipped bits otherwise.
+// refuseOtherParameters refuses a file of another content.
 func (v *verification) refuseOtherParameters() *Failure {
-	sum, other := v.findings.all.sum(), v.findings.all[layout.ClassOtherParameters]
-	mostly := other.bytes > 0 && other.bytes >= sum.bytes-other.bytes
-	everywhere := other.extents >= periodsMin || other.bytes > v.whole.Len/wrongMaxShare
-	guess := v.guess()
-	if (!mostly || !everywhere) && !v.beginsOtherwise() {
+	if v.otherwise == "" {
 		return nil
 	}
-	reason := "the damage looks like other parameters"
-	if guess != "" {
-		reason += "; " + guess
-	}
-	return refused("repair", v.job.Path, reason, "look at the parameters; "+v.anew())
-}
-
-// periodsMin is how often what other parameters would write is there before it is no coincidence.
-const periodsMin = 3
-
-// beginsOtherwise says whether every line of the file's beginning is what other rules would write, which rules that repeat
-// there tell from ours. Ours are guessed in the same way: rules can be written in many ways that mean one content.
-func (v *verification) beginsOtherwise() bool {
-	spec, head := v.run.job.Spec, v.head()
-	theirs, ok := layout.GuessRules(head)
-	if !ok || spec.Kind != layout.KindRules {
-		return false
-	}
-	ours := spec.Rules
-	right := make([]byte, min(int64(len(head)), v.layout.Size()))
-	v.layout.Fill(right, 0)
-	if guessed, ok := layout.GuessRules(right); ok {
-		ours = guessed
-	}
-	seen := int64(bytes.Count(head, []byte{'\n'})) / periodsMin
-	differs := func(a, b []layout.Rule) bool {
-		return slices.ContainsFunc(a, func(r layout.Rule) bool { return r.Divisor <= seen && !slices.Contains(b, r) })
-	}
-	return differs(theirs, ours) || differs(ours, theirs)
+	return refused("repair", v.job.Path, "the damage looks like other parameters: "+v.otherwise, "look at the parameters; "+v.anew())
 }
 
 // refuseLonger refuses to cut a file that goes on as the same content of a larger size does: those bytes are no damage.
@@ -128,6 +92,16 @@ func (v *verification) longer() (*layout.Layout, bool) {
 	}
 	l, err := layout.New(spec)
 	return l, err == nil && l.Size() >= v.subject.sizeBytes
+}
+
+// refuseShorter refuses to extend a file that ends just where that of a smaller n does: more often than by a cut, it is one.
+func (v *verification) refuseShorter() *Failure {
+	n, exact := exactN(v.run.job.Spec.Rules, v.subject.sizeBytes)
+	if v.lacking() == 0 || !exact || v.run.job.Spec.Kind != layout.KindRules {
+		return nil
+	}
+	return refused("repair", v.job.Path, fmt.Sprintf("the damage looks like other parameters: its %d bytes are the size of n=%d, and it would be extended",
+		v.subject.sizeBytes, n), fmt.Sprintf("look at the parameters; if it was cut there by chance: truncate -s %d %s", v.layout.Size(), commandPath(v.job.Path)))
 }
 
 // refuseTooWrong refuses a range of which more than a tenth is wrong. Bytes that the file does not have are wrong, and those

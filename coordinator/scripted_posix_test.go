@@ -200,7 +200,7 @@ func (s *scripted) Verify(req *gigafizzv1.VerifyRequest, stream grpc.ServerStrea
 		l.Fill(want, e.Off)
 		read += e.Len
 		if !bytes.Equal(got, want) {
-			bad := &gigafizzv1.BadExtent{Extent: wire, DifferingBytes: 1}
+			bad := &gigafizzv1.BadExtent{Extent: wire, DifferingBytes: 1, Class: gigafizzv1.DamageClass_DAMAGE_CLASS_BIT_FLIPS}
 			if err := stream.Send(&gigafizzv1.VerifyResponse{Event: &gigafizzv1.VerifyResponse_BadExtent{BadExtent: bad}}); err != nil {
 				return err
 			}

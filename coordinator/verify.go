@@ -76,6 +76,7 @@ type verification struct {
 	looked   time.Duration // spent with reading
 
 	concluded bool     // every byte of the range was looked at
+	otherwise string   // why the file is taken for one of other content; empty if it is not
 	repaired  repaired // what came of the repair
 }
 
@@ -230,6 +231,7 @@ func (v *verification) conclude(context.Context) error {
 		}}, v.tellBad)
 	}
 	v.findings.close(v.tellBad)
+	v.otherwise = v.judge()
 	v.concluded = true
 	if v.changed() {
 		v.emit(Warning{Text: "the file was changed while it was read"})

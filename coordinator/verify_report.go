@@ -245,30 +245,17 @@ func (v *verification) wrongs(sum classTally, size string) string {
 // suspicion says what all the damage together looks like, if it looks like one cause: a file that is not what the
 // parameters say has no damage, but other content.
 func (v *verification) suspicion() string {
-	sum, all := v.findings.all.sum(), &v.findings.all
-	there := v.present().End() - v.findings.first
-	if sum.extents == 0 || there <= 0 {
+	if v.findings.all.sum().extents == 0 || v.present().End() <= v.findings.first {
 		return ""
-	}
-	nearly := func(classes ...layout.Class) bool {
-		var bytes int64
-		for _, c := range classes {
-			bytes += all[c].bytes
-		}
-		return bytes >= there-there/10
 	}
 	from := fmt.Sprintf("nearly everything from offset %d on", v.findings.first)
 	switch {
-	case nearly(layout.ClassZeros):
+	case v.nearly(layout.ClassZeros):
 		return from + " is zeros: it was never written, or its writes were lost"
-	case nearly(layout.ClassShifted):
+	case v.otherwise != "":
+		return "the file was probably made with other parameters: " + v.otherwise
+	case v.nearly(layout.ClassShifted):
 		return from + " is displaced: bytes were lost or inserted there"
-	case there > v.whole.Len/wrongMaxShare && nearly(layout.ClassOtherParameters, layout.ClassGarbage, layout.ClassShifted, layout.ClassElsewhere):
-		text := from + " is wrong: the file was probably made with other parameters"
-		if guess := v.guess(); guess != "" {
-			text += "; " + guess
-		}
-		return text
 	}
 	return ""
 }

@@ -26,7 +26,7 @@ func (c *Classifier) otherLines(first, end int) bool {
 		return c.otherLine(first, end)
 	}
 	for _, line := range lines {
-		if !isText(line) {
+		if !IsText(line) {
 			return false
 		}
 	}
@@ -76,10 +76,10 @@ func (c *Classifier) otherLine(first, end int) bool {
 	digits := strconv.AppendInt(nil, record, 10)
 	want := make([]byte, min(int64(len(digits)), c.layout.Size()-(c.off+int64(first)-within)))
 	c.layout.Fill(want, c.off+int64(first)-within)
-	return bytes.Equal(want, digits) && isText(line) && !bytes.ContainsAny(line, "0123456789")
+	return bytes.Equal(want, digits) && IsText(line) && !bytes.ContainsAny(line, "0123456789")
 }
 
-// isText says whether b is valid UTF-8 without control characters.
-func isText(b []byte) bool {
+// IsText says whether b is valid UTF-8 without control characters, as the line of a record is.
+func IsText(b []byte) bool {
 	return utf8.Valid(b) && !bytes.ContainsFunc(b, unicode.IsControl)
 }
