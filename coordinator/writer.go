@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -239,24 +240,53 @@ func lostInClosing(err error) bool {
 	return ok && f.Errno != "" && faultOf(err) == faultExtent
 }
 
-// watchdog ends a stream that is silent for too long.
+// watchdogTicks is in how many ticks a watchdog counts its limit.
+const watchdogTicks = 10
+
+// watchdog ends a stream that is silent for too long. It counts its own ticks, and not the time: while the process stood
+// still (Ctrl-Z, a debugger, a frozen container) there was none, and nobody in it could have heard or said anything. A
+// sleep of any length is so at most one tick of silence.
 type watchdog struct {
-	timer  *time.Timer
-	limit  time.Duration
+	tick   time.Duration
 	cancel context.CancelCauseFunc
+
+	mu    sync.Mutex // guards what follows
+	timer *time.Timer
+	quiet int // ticks since something was heard
 }
 
 // watch returns a context that ends, with errSilent, when heard is not called for limit. rest must be called.
 func watch(ctx context.Context, limit time.Duration) (context.Context, *watchdog) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	return ctx, &watchdog{timer: time.AfterFunc(limit, func() { cancel(errSilent) }), limit: limit, cancel: cancel}
+	d := &watchdog{tick: max(limit/watchdogTicks, 1), cancel: cancel}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.timer = time.AfterFunc(d.tick, d.ticked)
+	return ctx, d
 }
 
-func (d *watchdog) heard() { d.timer.Reset(d.limit) }
+func (d *watchdog) ticked() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.quiet++; d.quiet > watchdogTicks {
+		d.cancel(errSilent)
+		return
+	}
+	d.timer.Reset(d.tick)
+}
+
+func (d *watchdog) heard() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.quiet = 0
+}
 
 func (d *watchdog) rest() {
-	d.timer.Stop()
 	d.cancel(nil)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.quiet = watchdogTicks // a tick that is under way is the last
+	d.timer.Stop()
 }
 
 // failureFromStatus is the error of an RPC as one of ours: the worker's own Failure where it sent one, else the status.
