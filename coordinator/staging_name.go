@@ -97,6 +97,10 @@ func (s stem) parse(name string) (jobFile, bool) {
 	return jobFile{}, false
 }
 
+// IsJobFile says whether a name is one that a file of a job has, whatever output it is of: nothing else should be written
+// under it.
+func IsJobFile(name string) bool { return len(stemsOf([]string{name})) > 0 }
+
 func isJobID(s string) bool {
 	return len(s) == jobIDDigits && strings.Trim(s, "0123456789abcdef") == ""
 }

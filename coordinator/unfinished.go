@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"gigafizz/layout"
 )
@@ -20,7 +21,8 @@ const (
 
 // Unfinished is a job of which something stands in an output's directory.
 type Unfinished struct {
-	Output       string `json:"output"` // the name of the output in its directory
+	Output       string `json:"output"`                  // the name of the output in its directory
+	OutputBytes  []byte `json:"output_base64,omitempty"` // the same, where it is no UTF-8, which JSON cannot hold
 	Job          string `json:"job"`
 	State        string `json:"state"`
 	Reason       string `json:"reason,omitempty"` // why it is unusable
@@ -113,6 +115,9 @@ func (o *output) describe(r rival) Unfinished {
 	}
 	if r.locked.headed {
 		u.PID, u.Host = r.locked.header.pid, r.locked.header.host
+	}
+	if !utf8.ValidString(u.Output) {
+		u.OutputBytes = []byte(u.Output)
 	}
 	flaw := of.flaw(r)
 	published, unseen := of.isPublished(r)

@@ -99,36 +99,62 @@ func checkDelivery(o *delivery, flags *pflag.FlagSet, t target) error {
 	return nil
 }
 
-// checkTelling checks that no two of the things that are written share a place, the commands' texts on standard output
-// included. A --json that leads to standard output becomes -, as which it is never mixed with text.
-func checkTelling(o *telling, c *manners.Console, t target) error {
-	report, err := manners.PlaceOf(o.json, c)
-	if err != nil {
-		return manners.OpenFailure("open the file of --json", o.json, err)
+// ground is what a command works on, which nothing that tells of it may be.
+type ground struct {
+	output target // none: zero
+	dir    string // whose jobs' files it uses; none: empty
+}
+
+// ground is what a command with this output works on.
+func (t target) ground() ground {
+	if !t.file {
+		return ground{output: t}
 	}
-	trace, err := manners.PlaceOf(o.trace, c)
-	if err != nil {
-		return manners.OpenFailure("open the file of --trace", o.trace, err)
+	return ground{output: t, dir: coordinator.DirectoryOf(t.name)}
+}
+
+// checkTelling checks that no two of the things that are written share a place, the commands' texts on standard output
+// included, and that none of them belongs to an unfinished job. A --json that leads to standard output becomes -, as which
+// it is never mixed with text. openResults calls it; a command that does something before that calls it too.
+func checkTelling(o *telling, c *manners.Console, at ground) error {
+	var places []manners.Place
+	for _, n := range o.named() {
+		p, err := manners.PlaceOf(n.path, c)
+		if err != nil {
+			return manners.OpenFailure("open the file of "+n.flag, n.path, err)
+		}
+		places = append(places, p)
 	}
 	var out manners.Place
-	if t.file || t.stream() {
+	if t := at.output; t.file || t.stream() {
+		var err error
 		if out, err = manners.PlaceOf(t.name, c); err != nil {
 			return manners.OpenFailure("look at", t.name, err)
 		}
 	}
-	switch {
-	case report.Standard && out.Standard:
-		return manners.UsageError("flags", "--json=FILE", "standard output cannot carry both the bytes (--out=%s) and the report (--json=%s)", t.name, o.json)
-	case trace.Standard:
-		return manners.UsageError("--trace", "--trace=run.jsonl", "events go to a file, not to standard output")
-	case report.Same(trace):
-		return manners.UsageError("flags", "give them two names", "--json and --trace name the same file %s", o.json)
-	case report.Same(out):
-		return manners.UsageError("flags", "give them two names", "the output %s is also where --json=%s goes", t.name, o.json)
-	case trace.Same(out):
-		return manners.UsageError("flags", "give them two names", "the output %s is also where --trace=%s goes", t.name, o.trace)
+	for i, n := range o.named() {
+		switch p := places[i]; {
+		case n.flag == "--json" && p.Standard && out.Standard:
+			return manners.UsageError("flags", "--json=FILE", "standard output cannot carry both the bytes (--out=%s) and the report (--json=%s)", at.output.name, n.path)
+		case n.flag != "--json" && p.Standard:
+			return manners.UsageError(n.flag, "--trace=run.jsonl", "events go to a file, not to standard output")
+		case p.Same(out):
+			return manners.UsageError("flags", "give them two names", "the output %s is also where %s=%s goes", at.output.name, n.flag, n.path)
+		}
+		for j, other := range o.named()[:i] {
+			if places[i].Same(places[j]) {
+				return manners.UsageError("flags", "give them two names", "%s and %s name the same file %s", other.flag, n.flag, other.path)
+			}
+		}
+		var dirs []string
+		if at.dir != "" {
+			dirs = append(dirs, at.dir)
+		}
+		if err := places[i].RefuseJobFile(n.flag, n.path, dirs...); err != nil {
+			return err
+		}
 	}
-	if report.Standard {
+	if places[0].Standard {
 		o.json = "-"
 	}
 	return nil

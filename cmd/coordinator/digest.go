@@ -53,10 +53,7 @@ func newDigestCommand(c *manners.Console) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := checkTelling(&o.telling, c, target{}); err != nil {
-			return err
-		}
-		results, err := openResults(&o.telling, c)
+		results, err := openResults(cmd.Context(), &o.telling, c, ground{})
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 
@@ -62,9 +63,6 @@ func newPeekCommand(c *manners.Console) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := checkTelling(&o.telling, c, target{}); err != nil {
-			return err
-		}
 		e, err := o.place(cmd.Flags(), l)
 		if err != nil {
 			return err
@@ -74,7 +72,7 @@ func newPeekCommand(c *manners.Console) *cobra.Command {
 			return copyStream(cmd.Context(), c.Stdout, piece)
 		}
 		p := peeked{SchemaVersion: peekSchema, OffsetBytes: e.Off, LengthBytes: e.Len, FileBytes: l.Size()}
-		return o.locate(c, l, p, piece)
+		return o.locate(cmd.Context(), c, l, p, piece)
 	}
 	return d.Add(cmd)
 }
@@ -126,7 +124,7 @@ func recordExtent(l *layout.Layout, record int64) (layout.Extent, error) {
 }
 
 // locate writes where the piece is, and for a record what it says.
-func (o *peekOptions) locate(c *manners.Console, l *layout.Layout, p peeked, piece io.Reader) error {
+func (o *peekOptions) locate(ctx context.Context, c *manners.Console, l *layout.Layout, p peeked, piece io.Reader) error {
 	if _, ok := l.Records(); ok && p.OffsetBytes < p.FileBytes {
 		record, _, err := l.Locate(p.OffsetBytes)
 		if err != nil {
@@ -141,5 +139,5 @@ func (o *peekOptions) locate(c *manners.Console, l *layout.Layout, p peeked, pie
 		}
 		p.Line = string(line)
 	}
-	return o.deliver(c, p, "")
+	return o.deliver(ctx, c, p, "")
 }

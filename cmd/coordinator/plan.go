@@ -68,7 +68,7 @@ makes and removes an empty file beside it, to learn what the file system can do.
 		if err := checkDelivery(&o.delivery, cmd.Flags(), t); err != nil {
 			return err
 		}
-		if err := checkTelling(&o.telling, c, t); err != nil {
+		if err := checkTelling(&o.telling, c, t.ground()); err != nil {
 			return err
 		}
 		l, err := checkContent(&o.content, cmd.Flags(), o.endless(t))
@@ -97,7 +97,7 @@ func (j *job) plan(ctx context.Context) error {
 	if surveyed != nil && (!ok || full.Kind != coordinator.KindSpace) {
 		return surveyed
 	}
-	return firstOf(j.deliver(j.console, r, j.planText(r)), surveyed)
+	return beside(j.console, surveyed, j.deliver(ctx, j.console, r, j.planText(r)))
 }
 
 // survey asks the coordinator what a run would do, where there is something to find out.

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"fmt"
 
 	"gigafizz/cmd/manners"
 )
@@ -13,29 +15,37 @@ type results struct {
 	files []*manners.Result
 }
 
-// openResults tries what the flags name. checkTelling came first.
-func openResults(o *telling, c *manners.Console) (*results, error) {
-	r := &results{}
-	var err error
-	if r.json, err = r.open("--json", o.json, c); err != nil {
-		return nil, err
-	}
-	trace, err := r.open("--trace", o.trace, c)
-	if err != nil {
-		return nil, errors.Join(err, r.close())
-	}
-	if trace != nil {
-		r.trace = newTrace(trace.Name(), trace)
-	}
-	return r, nil
+// named are the files that the flags name.
+func (o *telling) named() []namedFile {
+	return []namedFile{{"--json", o.json}, {"--trace", o.trace}}
 }
 
-func (r *results) open(flag, path string, c *manners.Console) (*manners.Result, error) {
-	f, err := manners.OpenResult(flag, path, c)
-	if f != nil {
-		r.files = append(r.files, f)
+// namedFile is a file and the flag that names it; an empty path is none.
+type namedFile struct{ flag, path string }
+
+// openResults tries what the flags name, before anything is changed. Nothing opens a result but by this way, so none is
+// ever the output, a file of a job or another result.
+func openResults(ctx context.Context, o *telling, c *manners.Console, at ground) (*results, error) {
+	if err := checkTelling(o, c, at); err != nil {
+		return nil, err
 	}
-	return f, err
+	r := &results{}
+	for _, n := range o.named() {
+		f, err := manners.OpenResult(ctx, n.flag, n.path, c)
+		if err != nil {
+			return nil, errors.Join(err, r.close())
+		}
+		if f == nil {
+			continue
+		}
+		r.files = append(r.files, f)
+		if n.flag == "--json" {
+			r.json = f
+		} else {
+			r.trace = newTrace(f.Name(), f)
+		}
+	}
+	return r, nil
 }
 
 // spare leaves alone what an earlier run told, for a run that did nothing worth telling instead, and names it.
@@ -60,8 +70,8 @@ func (r *results) report(document any) error {
 }
 
 // deliver gives the report of a command that does no work: as JSON where the flags say so, and else as text.
-func (o *telling) deliver(c *manners.Console, document any, text string) error {
-	r, err := openResults(o, c)
+func (o *telling) deliver(ctx context.Context, c *manners.Console, document any, text string) error {
+	r, err := openResults(ctx, o, c, ground{})
 	if err != nil {
 		return err
 	}
@@ -73,6 +83,28 @@ func (r *results) deliver(c *manners.Console, document any, text string) error {
 		return errors.Join(c.Print(text), r.close())
 	}
 	return errors.Join(r.report(document), r.close())
+}
+
+// beside is the end of a command: err is what its work ended with, and told of telling it. The work matters more, but what
+// was asked for and is not there is told in any case.
+func beside(c *manners.Console, err, told error) error {
+	if err == nil {
+		return told
+	}
+	if told != nil && !errors.Is(told, manners.ErrReaderGone) {
+		c.Line(fmt.Sprintf("not all of what tells of it could be written: %v", told))
+	}
+	return err
+}
+
+// tellingCodes are the exit codes of a command that hardly does more than tell, and more of them.
+func tellingCodes(more ...int) []int {
+	codes := append([]int{manners.ExitOK, manners.ExitRuntime, manners.ExitUsage, manners.ExitSpace}, more...)
+	return append(codes, manners.ExitInterrupt, manners.ExitQuit, manners.ExitReaderGone, manners.ExitTerminated)
+}
+
+func tellingMeanings() map[int]string {
+	return map[int]string{manners.ExitSpace: "no space for what tells of it"}
 }
 
 // close ends the trace and closes the files. Its error is a result: what was asked for is not there.

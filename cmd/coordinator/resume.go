@@ -46,9 +46,6 @@ There must be a job to go on with, and nobody may have it: the exit code is 6 ot
 		if err := checkDelivery(&o.delivery, cmd.Flags(), j.target); err != nil {
 			return err
 		}
-		if err := checkTelling(&o.telling, c, j.target); err != nil {
-			return err
-		}
 		return j.tell(cmd.Context(), func(ctx context.Context, observe coordinator.Observer) (coordinator.Report, error) {
 			return j.goOn(ctx, id, observe)
 		})

@@ -50,7 +50,7 @@ A run that is interrupted, fails or dies is not lost: coordinator resume PATH go
 		defer over.Stop()
 		j, err := o.check(cmd, c)
 		if err != nil {
-			return o.refuse(err, c)
+			return o.refuse(cmd.Context(), err, c)
 		}
 		j.limit = over
 		return j.run(cmd.Context())
@@ -79,7 +79,7 @@ func (o *runOptions) check(cmd *cobra.Command, c *manners.Console) (*job, error)
 	if err := checkDelivery(&o.delivery, cmd.Flags(), t); err != nil {
 		return nil, err
 	}
-	if err := checkTelling(&o.telling, c, t); err != nil {
+	if err := checkTelling(&o.telling, c, t.ground()); err != nil {
 		return nil, err
 	}
 	l, err := checkContent(&o.content, cmd.Flags(), o.endless(t))
@@ -91,14 +91,14 @@ func (o *runOptions) check(cmd *cobra.Command, c *manners.Console) (*job, error)
 
 // refuse ends a run that is over before it began, and tells of it in the report that was asked for; not where the output
 // is, and not in place of what an earlier run told. A command line that cannot be makes nothing, and no report either.
-func (o *runOptions) refuse(err error, c *manners.Console) error {
+func (o *runOptions) refuse(ctx context.Context, err error, c *manners.Console) error {
 	report, jsonErr := manners.PlaceOf(o.json, c)
 	out, outErr := manners.PlaceOf(o.out, c)
 	if o.json == "" || manners.ExitCode(err) == manners.ExitUsage || jsonErr != nil || outErr != nil && !errors.Is(outErr, fs.ErrNotExist) ||
 		report.Standard && out.Standard || report.Same(out) {
 		return err
 	}
-	results, openErr := openResults(&telling{json: o.json}, c)
+	results, openErr := openResults(ctx, &telling{json: o.json}, c, ground{dir: coordinator.DirectoryOf(o.out)})
 	if openErr != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (j *job) run(ctx context.Context) error { return j.tell(ctx, j.write) }
 // tell does what is to be done, a run or a resume, and tells of it: the results are opened first and written last,
 // whatever happens between.
 func (j *job) tell(ctx context.Context, do func(context.Context, coordinator.Observer) (coordinator.Report, error)) error {
-	results, err := openResults(&j.telling, j.console)
+	results, err := openResults(ctx, &j.telling, j.console, j.target.ground())
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (j *job) tell(ctx context.Context, do func(context.Context, coordinator.Obs
 	}
 	told := errors.Join(results.report(report), results.close(), j.summarize(report))
 	if err != nil {
-		return j.explain(err, report) // what it ended with matters more than how that was told
+		return beside(j.console, j.explain(err, report), told)
 	}
 	return untold(report, told)
 }

@@ -76,7 +76,7 @@ func (j *job) pour(ctx context.Context, progress func(int64)) error {
 		out, closeOut := interruptible(j.console.Stdout)
 		return errors.Join(worker.Stream(ctx, j.layout, out, int(j.threads), progress), closeOut())
 	}
-	out, err := openDevice(ctx, j.target.name, func() {
+	out, err := manners.OpenDevice(ctx, j.target.name, func() {
 		j.console.Say("waiting for somebody to read the FIFO %s", j.target.title())
 	})
 	if err != nil {

@@ -30,7 +30,7 @@ const jobsSchema = 1
 // newJobsCommand lists what could be resumed or discarded.
 func newJobsCommand(c *manners.Console) *cobra.Command {
 	o := &telling{}
-	d := manners.Command{Codes: []int{manners.ExitOK, manners.ExitRuntime, manners.ExitUsage}}
+	d := manners.Command{Codes: tellingCodes(), Meanings: tellingMeanings()}
 	d.Groups = append(d.Groups, o.reportFlags())
 	cmd := &cobra.Command{
 		Use:   "jobs [DIR]",
@@ -52,9 +52,13 @@ how much of them is durable, what they write, and whether they can be resumed. I
 		if len(args) == 1 {
 			dir = args[0]
 		}
-		found, err := coordinator.Jobs(cmd.Context(), dir)
+		results, err := openResults(cmd.Context(), o, c, ground{dir: dir})
 		if err != nil {
 			return err
+		}
+		found, err := coordinator.Jobs(cmd.Context(), dir)
+		if err != nil {
+			return beside(c, err, results.close())
 		}
 		now := time.Now()
 		r := jobsReport{SchemaVersion: jobsSchema, Directory: dir, Jobs: []jobReport{}}
@@ -67,7 +71,7 @@ how much of them is durable, what they write, and whether they can be resumed. I
 		if len(found) == 0 {
 			c.Say("no unfinished job in %s", dir)
 		}
-		return o.deliver(c, r, text.String())
+		return results.deliver(c, r, text.String())
 	}
 	return d.Add(cmd)
 }
@@ -101,7 +105,7 @@ const discardSchema = 1
 func newDiscardCommand(c *manners.Console) *cobra.Command {
 	o := &telling{}
 	id := ""
-	d := manners.Command{Codes: []int{manners.ExitOK, manners.ExitRuntime, manners.ExitUsage, manners.ExitRefused}}
+	d := manners.Command{Codes: tellingCodes(manners.ExitRefused), Meanings: tellingMeanings()}
 	f := manners.NewFlags("Discard")
 	f.StringVar(&id, "job", "", "the beginning of the `ID` of the job, where there are several (coordinator jobs lists them)")
 	d.Groups = append(d.Groups, f, o.reportFlags())
@@ -115,12 +119,16 @@ and the output itself is not touched.`,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c.Quiet = o.quiet
-		removed, err := coordinator.Discard(cmd.Context(), args[0], id)
+		results, err := openResults(cmd.Context(), o, c, target{name: args[0], file: true}.ground())
 		if err != nil {
 			return err
 		}
+		removed, err := coordinator.Discard(cmd.Context(), args[0], id)
+		if err != nil {
+			return beside(c, err, results.close())
+		}
 		text := fmt.Sprintf("removed the unfinished job %s of %s (%s bytes were durable)\n", removed.Job, coordinator.Printable(args[0]), digits(removed.DurableBytes))
-		return o.deliver(c, discardReport{SchemaVersion: discardSchema, Removed: removed}, text)
+		return results.deliver(c, discardReport{SchemaVersion: discardSchema, Removed: removed}, text)
 	}
 	return d.Add(cmd)
 }

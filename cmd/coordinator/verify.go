@@ -87,7 +87,7 @@ more than 10 % is wrong. A repair that is interrupted is run again.`,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c.Quiet = o.quiet
-		job, err := o.check(cmd.Flags(), args[0], c)
+		job, err := o.check(cmd.Flags(), args[0])
 		if err != nil {
 			return err
 		}
@@ -111,7 +111,7 @@ func oneFile(cmd *cobra.Command, args []string) error {
 }
 
 // check checks the flags and makes the job of them.
-func (o *verifyOptions) check(flags *pflag.FlagSet, file string, c *manners.Console) (coordinator.VerifyJob, error) {
+func (o *verifyOptions) check(flags *pflag.FlagSet, file string) (coordinator.VerifyJob, error) {
 	job := coordinator.VerifyJob{
 		Path: file, Root: localRoot, Offset: int64(o.offset), Length: int64(o.length), ReadPath: coordinator.ReadUncached,
 		ListMax: int(min(o.list, listMax)), Lease: o.lease, Repair: o.repair,
@@ -130,9 +130,6 @@ func (o *verifyOptions) check(flags *pflag.FlagSet, file string, c *manners.Cons
 	}
 	if o.threads == 0 {
 		o.threads = quantity.Count(2 * runtime.GOMAXPROCS(0)) // one compares while another waits for the storage
-	}
-	if err := checkTelling(&o.telling, c, target{name: file, file: true}); err != nil {
-		return job, err
 	}
 	if o.repair {
 		if err := o.explicit(flags, file); err != nil {
@@ -183,7 +180,7 @@ type verifying struct {
 
 // run verifies, and tells of it: the results are opened first and written last, whatever happens between.
 func (j *verifying) run(ctx context.Context) error {
-	results, err := openResults(&j.telling, j.console)
+	results, err := openResults(ctx, &j.telling, j.console, target{name: j.job.Path, file: true}.ground())
 	if err != nil {
 		return err
 	}
@@ -203,7 +200,7 @@ func (j *verifying) run(ctx context.Context) error {
 		j.console.Line(title(report.File) + ": " + text)
 	}
 	told := errors.Join(results.report(report), results.close(), j.summarize(report))
-	return firstOf(partly(err, report), told)
+	return beside(j.console, partly(err, report), told)
 }
 
 // partly adds to an interrupted repair what has become of the file.

@@ -31,16 +31,16 @@ func newVersionCommand(c *manners.Console) *cobra.Command {
 		Use:     "version",
 		Short:   "versions of the program, the protocol and the generator",
 		Example: "  coordinator version --json",
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := versions{
 				SchemaVersion: versionSchema, ProgramVersion: manners.ProgramVersion(), ProtocolVersion: coordinator.ProtocolVersion, GeneratorVersion: layout.GeneratorVersion,
 				GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 			}
-			return o.deliver(c, v, fmt.Sprintf("%s %s\nprotocol %d\ngenerator %d\n%s %s\n",
+			return o.deliver(cmd.Context(), c, v, fmt.Sprintf("%s %s\nprotocol %d\ngenerator %d\n%s %s\n",
 				program, v.ProgramVersion, v.ProtocolVersion, v.GeneratorVersion, v.GoVersion, v.Platform))
 		},
 	}
-	d := manners.Command{Codes: []int{manners.ExitOK, manners.ExitRuntime, manners.ExitUsage}}
+	d := manners.Command{Codes: tellingCodes(), Meanings: tellingMeanings()}
 	d.Groups = append(d.Groups, o.reportFlags())
 	return d.Add(cmd)
 }

@@ -70,7 +70,7 @@ func newListCommand(c *manners.Console) *cobra.Command {
 		Short:   "the experiments, where each comes from, and what it compares",
 		Example: "  lab list\n  lab list --json",
 	}
-	cmd.RunE = func(*cobra.Command, []string) error {
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		c.Quiet = o.quiet
 		document := struct {
 			SchemaVersion int      `json:"schema_version"`
@@ -86,7 +86,7 @@ func newListCommand(c *manners.Console) *cobra.Command {
 			}
 			document.Experiments = append(document.Experiments, l)
 		}
-		json, err := manners.OpenResult("--json", o.json, c)
+		json, err := manners.OpenResult(cmd.Context(), "--json", o.json, c)
 		if err != nil {
 			return err
 		}

@@ -44,7 +44,7 @@ With two files it compares them: before and after a change, or one machine and a
 		if err != nil {
 			return err
 		}
-		t, err := o.open(c, files...)
+		t, err := o.open(cmd.Context(), c, files...)
 		if err != nil {
 			return err
 		}

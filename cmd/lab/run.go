@@ -143,7 +143,7 @@ func (o *runOptions) check(flags *pflag.FlagSet, chosen []experiment.Experiment)
 
 // run measures, and tells of it whatever happens: samples that were taken are worth a report.
 func (o *runOptions) run(ctx context.Context, c *manners.Console, chosen []experiment.Experiment) error {
-	files, err := o.open(c, o.samples)
+	files, err := o.open(ctx, c, o.samples)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -47,7 +48,7 @@ type told struct {
 }
 
 // open tries the files, before anything is measured. samples is where raw samples are read or written.
-func (o *telling) open(c *manners.Console, samples ...string) (*told, error) {
+func (o *telling) open(ctx context.Context, c *manners.Console, samples ...string) (*told, error) {
 	t := &told{console: c, options: o}
 	switch strings.ToLower(filepath.Ext(o.report)) {
 	case ".html", ".svg":
@@ -63,7 +64,7 @@ func (o *telling) open(c *manners.Console, samples ...string) (*told, error) {
 		flag, path string
 		result     **manners.Result
 	}{{"--json", o.json, &t.json}, {"--bench", o.bench, &t.bench}, {"--report", o.report, &t.report}} {
-		opened, err := manners.OpenResult(f.flag, f.path, c)
+		opened, err := manners.OpenResult(ctx, f.flag, f.path, c)
 		if err != nil {
 			return nil, errors.Join(err, t.close())
 		}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"gigafizz/coordinator"
 )
 
 // linksMax bounds the links that a name is followed through, as the kernel does (path_resolution(7)).
@@ -58,6 +60,44 @@ func (p Place) Same(q Place) bool {
 		return sameFile(p.info, q.info)
 	}
 	return os.SameFile(p.dir, q.dir) && sameName(filepath.Base(p.path), filepath.Base(q.path))
+}
+
+// RefuseJobFile refuses to write where a file of an unfinished job stands or would stand, whatever its name is: a staging
+// file becomes the output when its job is gone on with, and a job without its journal is lost. flag and path say who asks;
+// jobs beside the place itself are looked for in dirs.
+func (p Place) RefuseJobFile(flag, path string, dirs ...string) error {
+	name := filepath.Base(p.path)
+	if p.Standard && p.path == "-" || p.path == "" {
+		return nil
+	}
+	if !coordinator.IsJobFile(name) {
+		own, _ := filepath.Split(p.path)
+		name = p.jobFileIn(append(dirs, own+"."))
+	}
+	if name == "" {
+		return nil
+	}
+	return UsageError(flag, "choose another name", "%s is a file of an unfinished job, %s", path, name)
+}
+
+// jobFileIn is the file of a job in one of dirs that stands at the place too, under whatever name. A directory that cannot
+// be listed tells of none.
+func (p Place) jobFileIn(dirs []string) string {
+	if p.info == nil || !p.info.Mode().IsRegular() {
+		return ""
+	}
+	for _, dir := range dirs {
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			if !coordinator.IsJobFile(e.Name()) {
+				continue
+			}
+			if info, err := e.Info(); err == nil && os.SameFile(info, p.info) {
+				return e.Name()
+			}
+		}
+	}
+	return ""
 }
 
 // sameFile tells whether writing both would mix them up. The null device mixes nothing up.

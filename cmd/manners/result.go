@@ -1,10 +1,12 @@
 package manners
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"os"
+	"time"
 
 	"gigafizz/coordinator"
 )
@@ -20,24 +22,32 @@ type Result struct {
 	begun   bool
 }
 
-// OpenResult tries the file that a flag names. An empty path is no file, and nil.
-func OpenResult(flag, path string, c *Console) (*Result, error) {
+// OpenResult tries the file that a flag names. An empty path is no file, and nil. What belongs to an unfinished job is
+// refused. A FIFO that nobody reads is waited for until ctx ends, and said to be.
+func OpenResult(ctx context.Context, flag, path string, c *Console) (*Result, error) {
 	if path == "" {
 		return nil, nil
 	}
-	f, err := tryResult(path, c)
+	where, err := PlaceOf(path, c)
+	if err != nil {
+		return nil, OpenFailure("open the file of "+flag, path, err)
+	}
+	if err := where.RefuseJobFile(flag, path); err != nil {
+		return nil, err
+	}
+	f, err := tryResult(ctx, path, where, c)
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return nil, &coordinator.Failure{Op: "open the file of " + flag, Path: path, Err: cause, Hint: "let somebody read it"}
+	}
 	if err != nil {
 		return nil, OpenFailure("open the file of "+flag, path, err)
 	}
 	return f, nil
 }
 
-func tryResult(path string, c *Console) (*Result, error) {
-	where, err := PlaceOf(path, c)
+func tryResult(ctx context.Context, path string, where Place, c *Console) (*Result, error) {
 	f := &Result{name: path, path: where.path}
 	switch {
-	case err != nil:
-		return nil, err
 	case where.Standard:
 		f.name, f.out, f.begun = "standard output", keptOpen{c.Stdout}, true
 	case where.info == nil:
@@ -46,6 +56,12 @@ func tryResult(path string, c *Console) (*Result, error) {
 			return nil, err
 		}
 		return f, errors.Join(tried.Close(), os.Remove(where.path))
+	case where.info.Mode().Type() == os.ModeNamedPipe:
+		pipe, err := OpenDevice(ctx, where.path, func() { c.Say("waiting for somebody to read the FIFO %s", path) })
+		if err != nil {
+			return nil, err
+		}
+		f.out, f.begun = newPipeEnd(ctx, pipe), true
 	default:
 		file, err := os.OpenFile(where.path, os.O_WRONLY, 0)
 		if err != nil {
@@ -97,6 +113,27 @@ func (f *Result) Close() error {
 		return WriteFailure(f.name, err)
 	}
 	return nil
+}
+
+// pipePatience is how long a reader of a FIFO may take to read on after the program was asked to end.
+const pipePatience = 2 * time.Second
+
+// pipeEnd is a FIFO. Its reader may stop to read without going away.
+type pipeEnd struct {
+	*os.File
+	unwatch func() bool
+}
+
+func newPipeEnd(ctx context.Context, f *os.File) pipeEnd {
+	return pipeEnd{File: f, unwatch: context.AfterFunc(ctx, func() {
+		_ = f.SetWriteDeadline(time.Now().Add(pipePatience)) // where it has none, the program leaves in the end
+	})}
+}
+
+// Close implements io.Closer.
+func (p pipeEnd) Close() error {
+	p.unwatch()
+	return p.File.Close()
 }
 
 func create(path string) (io.WriteCloser, error) {
