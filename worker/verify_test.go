@@ -228,6 +228,46 @@ func TestAWindowThatWasNotReadDoesNotPassForAnEarlierOne(t *testing.T) {
 	}
 }
 
+// partialReader says that it has read a part which it has left as it was.
+type partialReader struct {
+	io.ReaderAt
+
+	left layout.Extent
+}
+
+func (r partialReader) ReadAt(p []byte, off int64) (int, error) {
+	before := bytes.Clone(p)
+	n, err := r.ReaderAt.ReadAt(p, off)
+	first, end := max(off, r.left.Off), min(off+int64(n), r.left.End())
+	if first < end {
+		copy(p[first-off:end-off], before[first-off:end-off])
+	}
+	return n, err
+}
+
+// What stood there before is right at every place of this content.
+func TestAReadThatDoesAPartIsFoundToTheByte(t *testing.T) {
+	const window = 256 << 10 // of findAll
+	yes := compiled(t, layout.Spec{Kind: layout.KindRules, N: 2 * window, Rules: []layout.Rule{{Divisor: 1, Word: "y"}}})
+	for _, left := range []layout.Extent{
+		{Off: window, Len: 1},
+		{Off: 2*window - 1, Len: 1},
+		{Off: 2*window - 511, Len: 511},
+		{Off: window + 3*512, Len: 512},
+		{Off: window + 1001, Len: 512},
+		{Off: window + 40<<10, Len: 4 << 10},
+		{Off: window, Len: window - 1},
+	} {
+		found, err := findAll(t, yes, partialReader{yes, left}, layout.Extent{Len: yes.Size()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(found) != 1 || found[0].Extent != left || !errors.Is(found[0].err, errUntouched) {
+			t.Errorf("%v was left as it was, found %v", left, found)
+		}
+	}
+}
+
 func TestBytesThatLookLikePoisonAreGarbageWhereTheyStand(t *testing.T) {
 	for _, spec := range []layout.Spec{fizz(300_000), {Kind: layout.KindRandom, Seed: 3, Bytes: 2_500_000}} {
 		l := compiled(t, spec)
