@@ -33,12 +33,12 @@ const ownKernel domain = "own kernel"
 
 // Limits of retrying.
 const (
-	attemptsMax     = 2         // that live at the same time, at one extent
-	spaceFaultsMax  = 2         // "no space" twice at one extent is not a passing state
-	otherFaultsMax  = 3         // of one extent, any other error
-	lossesMax       = 10        // workers that died with one extent in their hands: it may be the extent that kills them
-	failedFlushMax  = 2         // of one extent: written, not flushed, written again, not flushed again
-	streamWishBytes = 1 << 30   // a stream costs a few messages, nothing beside so many bytes even into null:
+	attemptsMax     = 2       // that live at the same time, at one extent
+	spaceFaultsMax  = 2       // "no space" twice at one extent is not a passing state
+	otherFaultsMax  = 3       // of one extent, any other error
+	lossesMax       = 10      // workers that died with one extent in their hands: it may be the extent that kills them
+	failedFlushMax  = 2       // of one extent: written, not flushed, written again, not flushed again
+	streamWishBytes = 1 << 30 // a stream costs a few messages, nothing beside so many bytes even into null:
 )
 
 // ledgerRules are what a ledger goes by.
