@@ -285,12 +285,23 @@ func (o *output) noSpace(op string, cause error) *Failure {
 		e.FitsBytes = max(room-spareBytes(room, o.fs.BlockBytes), -1)
 		e.LargestN = o.largestN(e.FitsBytes)
 	}
-	hint := "free some space or write elsewhere" + o.orFits(e.FitsBytes) + o.uncompressed()
+	hint := "free some space or write elsewhere" + o.orFits(e.FitsBytes) + o.besideOld() + o.uncompressed()
 	if e.FitsBytes >= e.NeededBytes {
 		e.FitsBytes, e.LargestN = -1, -1 // as if that were known
 		hint = enoughCounted
 	}
 	return &Failure{Kind: KindSpace, Op: op, Path: o.path, Errno: "ENOSPC", Hint: hint, Err: e}
+}
+
+// besideOld says that a file that is to be replaced keeps its space until then.
+func (o *output) besideOld() string {
+	if o.request.existing != ExistingReplace {
+		return ""
+	}
+	if facts, stands, err := o.final(); err != nil || !stands || !facts.regular() {
+		return ""
+	}
+	return "; the file that is to be replaced stays until the new one is complete, so there must be room for both"
 }
 
 // uncompressed says, where it may surprise, that the plain size is what counts.

@@ -29,7 +29,7 @@ func (o *output) meetRivals(ctx context.Context) error {
 	}
 	for _, r := range rivals {
 		if r.live {
-			return o.refuseLive(r)
+			return o.refuseOccupied(r)
 		}
 	}
 	for _, r := range rivals {
@@ -79,7 +79,7 @@ func (o *output) discardDead(ctx context.Context) error {
 	}
 	for _, r := range rivals {
 		if r.live && r.epoch > firstEpoch { // somebody goes on with what this run was told to discard
-			return o.refuseLive(r)
+			return o.refuseOccupied(r)
 		}
 		if r.live || r.foreign != "" || !r.unfinished(final) {
 			continue
@@ -151,7 +151,7 @@ func (o *output) contend(ctx context.Context) error {
 				continue
 			}
 			if r.locked.headed && (r.locked.claimed || r.jobID < o.jobID) {
-				return o.refuseLive(r)
+				return o.refuseOccupied(r)
 			}
 			alone = false
 		}
@@ -255,12 +255,19 @@ func (o *output) removeMine(name string) error {
 	return nil
 }
 
+// refuseOccupied is refuseLive of a run, which can go elsewhere.
+func (o *output) refuseOccupied(r rival) *Failure {
+	f := o.refuseLive(r)
+	f.Hint += ", or choose another --out"
+	return f
+}
+
 func (o *output) refuseLive(r rival) *Failure {
 	who := "another process"
 	if r.locked.headed {
 		who = fmt.Sprintf("pid %d on host %s", r.locked.header.pid, r.locked.header.host)
 	}
-	return refused("lock", o.path, who+" is writing this output now", "wait for it or stop it, or choose another --out")
+	return refused("lock", o.path, who+" is writing this output now", "wait for it or stop it")
 }
 
 func (o *output) refuseUnfinished(r rival) *Failure {

@@ -288,7 +288,7 @@ func TestLongestNamesHaveFilesThatFit(t *testing.T) {
 		all = append(all, o)
 	}
 	for _, name := range names {
-		wantOpenRefused(t, requestFor(filepath.Join(dir, name)), KindRefused, "is writing this output now")
+		wantOpenRefused(t, requestFor(filepath.Join(dir, name)), KindRefused, "is writing this output now", "or choose another --out")
 	}
 	for _, o := range all {
 		if _, err := o.publish(); err != nil {

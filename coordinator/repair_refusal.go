@@ -116,16 +116,47 @@ func (v *verification) refuseTooWrong() *Failure {
 	if v.whole.Len < v.layout.Size() {
 		hint = "without --offset and --length the whole file is judged; " + hint
 	}
-	return refused("repair", v.job.Path, fmt.Sprintf("%.3g %% is wrong (%d of %d bytes), and more than 10 %% is taken for another file and not for damage",
-		100*float64(wrong)/float64(of), wrong, of), hint)
+	return refused("repair", v.job.Path, fmt.Sprintf("%.3g %% is wrong (%d of %d bytes), and no more than 10 %% is repaired in place: %s",
+		100*float64(wrong)/float64(of), wrong, of, v.kindOfWrong(wrong)), hint)
+}
+
+// kindOfWrong says what so many wrong bytes look like: they are not there, or they are others.
+func (v *verification) kindOfWrong(wrongBytes int64) string {
+	zeros, missing := v.findings.all[layout.ClassZeros].differing, v.findings.all[layout.ClassTruncated].differing
+	switch {
+	case zeros+missing < wrongBytes-zeros-missing:
+		return "it may be another file"
+	case zeros == 0:
+		return "the end is missing"
+	case missing == 0:
+		return "most of it is zeros or holes"
+	}
+	return "most of it is zeros, holes or a missing end"
 }
 
 // anew is what writes the whole file again.
 func (v *verification) anew() string {
-	spec := v.run.job.Spec
-	content := fmt.Sprintf("--n=%d --rules=%s", spec.N, ShellWord(layout.FormatRules(spec.Rules)))
-	if spec.Kind == layout.KindRandom {
-		content = fmt.Sprintf("--layout=random:%d --size=%d", spec.Seed, spec.Bytes)
+	return fmt.Sprintf("to write it anew: coordinator run %s --out=%s --overwrite, with room for both files", v.content(), ShellWord(v.job.Path))
+}
+
+// next is what to try with a file that is wrong: a repair, if it would not be refused for what is wrong.
+func (v *verification) next() string {
+	if v.job.Infer != InferNothing {
+		return "name what belongs there, with --repair to have it written again: coordinator verify " + commandPath(v.job.Path) + " --n=COUNT"
 	}
-	return fmt.Sprintf("to write it anew: coordinator run %s --out=%s --overwrite", content, ShellWord(v.job.Path))
+	for _, refuse := range []func() *Failure{v.refuseMisfit, v.refuseOtherParameters, v.refuseTooWrong, v.refuseShorter} {
+		if f := refuse(); f != nil {
+			return f.Hint
+		}
+	}
+	return fmt.Sprintf("coordinator verify %s %s --repair writes it again, in place", commandPath(v.job.Path), v.content())
+}
+
+// content is the file's content as flags.
+func (v *verification) content() string {
+	spec := v.run.job.Spec
+	if spec.Kind == layout.KindRandom {
+		return fmt.Sprintf("--layout=random:%d --size=%d", spec.Seed, spec.Bytes)
+	}
+	return fmt.Sprintf("--n=%d --rules=%s", spec.N, ShellWord(layout.FormatRules(spec.Rules)))
 }

@@ -3,6 +3,7 @@
 package coordinator
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -174,6 +175,9 @@ func TestALiveJobIsNotResumedDiscardedOrRestarted(t *testing.T) {
 	_, err := Resume(t.Context(), Config{Roster: FixedRoster(m)}, Resumption{Target: Target{Path: path, Root: "out", Dir: dir}})
 	wantFailure(t, err, KindRefused, who)
 	_, err = Discard(t.Context(), path, "")
+	if f, ok := errors.AsType[*Failure](err); !ok || f.Hint != "wait for it or stop it" { // it has no --out
+		t.Errorf("discard of a live job: %v", err)
+	}
 	wantFailure(t, err, KindRefused, who)
 	request := requestFor(path)
 	request.leftover = LeftoverDiscard

@@ -3,8 +3,11 @@ package coordinator
 import (
 	"cmp"
 	"context"
+	"errors"
+	"io/fs"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -52,7 +55,14 @@ func (u Unfinished) Spec() layout.Spec { return u.spec }
 func Jobs(ctx context.Context, dirName string) (found []Unfinished, err error) {
 	dir, err := openDirectory(dirName)
 	if err != nil {
-		return nil, directoryFailure(dirName, dirName, err)
+		f := directoryFailure(dirName, dirName, err)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			f.Hint = "name a directory that exists"
+		case errors.Is(err, syscall.ENOTDIR):
+			f.Hint = "name the directory that it is in: coordinator jobs " + commandPath(DirectoryOf(dirName))
+		}
+		return nil, f
 	}
 	defer func() { err = joined(err, dir.close()) }()
 	names, err := dir.names()

@@ -225,6 +225,9 @@ func (v *verification) verdict() error {
 	if unreadable.extents == sum.extents && unreadable.extents > 0 && v.findings.back.readBytes+v.findings.back.holeBytes == 0 {
 		f.Kind, f.Hint = KindRuntime, "look for device errors in the kernel's log (dmesg)"
 	}
+	if f.Hint == "" && !v.job.Repair {
+		f.Hint = v.next()
+	}
 	return f
 }
 

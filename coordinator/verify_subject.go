@@ -24,10 +24,33 @@ type subject struct {
 }
 
 // examine finds the file. The rules of staging files do not hold here, since nothing is done to it.
-func (v *verification) examine(context.Context) error {
+func (v *verification) examine(ctx context.Context) error {
 	s, err := findSubject(v.job.Path)
 	v.subject = s
+	if f, ok := errors.AsType[*Failure](err); ok && errors.Is(err, fs.ErrNotExist) {
+		f.Hint = unfinishedAt(ctx, v.job.Path)
+	}
 	return err
+}
+
+// unfinishedAt says how to go on with an unfinished job of an output, if there is one.
+func unfinishedAt(ctx context.Context, path string) string {
+	found, err := Jobs(ctx, DirectoryOf(path))
+	if err != nil {
+		return ""
+	}
+	for _, u := range found {
+		if u.Output != filepath.Base(path) {
+			continue
+		}
+		switch u.State {
+		case StateLive:
+			return "wait: its job is not complete, and a coordinator has it"
+		case StateResumable, StatePublished:
+			return "its job is not complete: " + ResumeCommand(path) + " goes on with it"
+		}
+	}
+	return ""
 }
 
 func findSubject(name string) (s subject, err error) {
