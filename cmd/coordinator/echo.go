@@ -17,7 +17,7 @@ func (j *job) echo(e coordinator.Event) {
 		if j.n.infinite {
 			what = fmt.Sprintf("records without an end by the rules %q", layout.FormatRules(b.Spec.Rules))
 		}
-		j.console.Say("%s to %s", what, j.target.title())
+		j.console.Say("%s to %s", what, j.target.named())
 		j.console.Say("%s", j.how(b))
 		if b.Weaker != "" {
 			j.console.Say("weaker here: %s", b.Weaker)

@@ -154,7 +154,7 @@ func TestB34AFileThatWasNeverWrittenIsMissingDataAndNoSpeed(t *testing.T) {
 		t.Errorf("exit code %d; %d bad extents, %d bytes of holes, %d read", e.code, r.BadExtents, r.HoleBytes, r.ReadBytes)
 	}
 	text := ends(t, program, "verify", nFlag(n), out)
-	if !strings.Contains(text.stdout, "hole that was never written") {
+	if !strings.Contains(text.stdout, "zeros, a hole;") {
 		t.Errorf("it does not say what it is:\n%s", text.stdout)
 	}
 }

@@ -73,7 +73,7 @@ func onePath(command string) cobra.PositionalArgs {
 		if len(args) == 1 && args[0] != "" {
 			return nil
 		}
-		return manners.UsageError(command, fmt.Sprintf("%s %s fizz.txt", program, command), "name one output: %d words were given", len(args))
+		return manners.UsageError(command, fmt.Sprintf("%s %s fizz.txt", program, command), "name one output: %d were given", len(args))
 	}
 }
 

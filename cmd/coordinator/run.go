@@ -35,6 +35,8 @@ func newRunCommand(c *manners.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run --n=COUNT --out=PATH",
 		Short: "write the file, or the stream (the default command)",
+
+		SuggestFor: []string{"write", "start"},
 		Long: `run writes the content to --out. A file is written beside its final name, flushed, read back, and only then published
 under that name, which so never shows a partial file. Nothing that exists is replaced unless --overwrite says so.
 
@@ -81,6 +83,9 @@ func (o *runOptions) check(cmd *cobra.Command, c *manners.Console) (*job, error)
 	}
 	if err := checkTelling(&o.telling, c, t.ground()); err != nil {
 		return nil, err
+	}
+	if t.file && (t.name == "null" || t.name == "memory") {
+		c.Say("warning: the output is a file named %[1]s; --out=%[1]s: with a colon is no file", t.name)
 	}
 	l, err := checkContent(&o.content, cmd.Flags(), o.endless(t))
 	if err != nil {

@@ -73,7 +73,7 @@ func summary(r coordinator.Report) []string {
 		lines = append(lines, "survived: "+e.Message)
 	}
 	if r.RedoneBytes > 0 {
-		lines = append(lines, fmt.Sprintf("written again after a failure: %s bytes%s", digits(r.RedoneBytes), both(r.RedoneBytes)))
+		lines = append(lines, fmt.Sprintf("written more than once: %s bytes%s", digits(r.RedoneBytes), both(r.RedoneBytes)))
 	}
 	return lines
 }

@@ -27,6 +27,14 @@ func (t target) stream() bool { return t.standard || t.device != 0 }
 // title is the target's name in messages, on one line whatever is in it.
 func (t target) title() string { return title(t.name) }
 
+// named is the target as it is written on the command line; null: is no file named null.
+func (t target) named() string {
+	if t.standard {
+		return t.title()
+	}
+	return coordinator.Printable(t.name)
+}
+
 func title(out string) string {
 	if out == "-" {
 		return "standard output"

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -35,13 +36,15 @@ func newJobsCommand(c *manners.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "jobs [DIR]",
 		Short: "the unfinished jobs in a directory",
+
+		SuggestFor: []string{"list", "ls", "status"},
 		Long: `jobs lists the jobs of which something stands in a directory (the working directory by default): whose they are, how old,
 how much of them is durable, what they write, and whether they can be resumed. It changes nothing.`,
 		Example: `  coordinator jobs
   coordinator jobs /mnt/big --json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return manners.UsageError("jobs", program+" jobs /mnt/big", "name one directory: %d words were given", len(args))
+				return manners.UsageError("jobs", program+" jobs /mnt/big", "name one directory: %d were given", len(args))
 			}
 			return nil
 		},
@@ -66,7 +69,7 @@ how much of them is durable, what they write, and whether they can be resumed. I
 		for _, u := range found {
 			age, _ := u.Age(now)
 			r.Jobs = append(r.Jobs, jobReport{Unfinished: u, AgeSeconds: age.Round(time.Second).Seconds()})
-			text.WriteString(jobText(u, now))
+			text.WriteString(jobText(dir, u, now))
 		}
 		if len(found) == 0 {
 			c.Say("no unfinished job in %s", dir)
@@ -76,9 +79,9 @@ how much of them is durable, what they write, and whether they can be resumed. I
 	return d.Add(cmd)
 }
 
-// jobText is one job in a line: what a person asks first comes first.
-func jobText(u coordinator.Unfinished, now time.Time) string {
-	line := u.Output + ": " + u.State
+// jobText is one job in a line: what a person asks first comes first. Its output is written as resume and discard take it.
+func jobText(dir string, u coordinator.Unfinished, now time.Time) string {
+	line := pasted(filepath.Join(dir, u.Output)) + ": " + u.State
 	if u.Reason != "" {
 		line += " (" + u.Reason + ")"
 	}
@@ -90,6 +93,14 @@ func jobText(u coordinator.Unfinished, now time.Time) string {
 		line += fmt.Sprintf(", %s bytes", digits(u.StagedBytes))
 	}
 	return coordinator.Printable(line) + ", job " + u.Job + "\n"
+}
+
+// pasted is a path as a shell and then this program take it.
+func pasted(path string) string {
+	if strings.HasPrefix(path, "-") {
+		path = "./" + path
+	}
+	return coordinator.ShellWord(path)
 }
 
 // discardReport is what was removed.
@@ -106,12 +117,15 @@ func newDiscardCommand(c *manners.Console) *cobra.Command {
 	o := &telling{}
 	id := ""
 	d := manners.Command{Codes: tellingCodes(manners.ExitRefused), Meanings: tellingMeanings()}
+	d.Meanings[manners.ExitRefused] = "refused: a process has the job, or there is none, or its files are not ours"
 	f := manners.NewFlags("Discard")
 	f.StringVar(&id, "job", "", "the beginning of the `ID` of the job, where there are several (coordinator jobs lists them)")
 	d.Groups = append(d.Groups, f, o.reportFlags())
 	cmd := &cobra.Command{
 		Use:   "discard PATH",
 		Short: "remove an unfinished job that nobody holds",
+
+		SuggestFor: []string{"remove", "rm", "delete", "abort"},
 		Long: `discard removes the staging file and the journal of an unfinished job of this output. A job that somebody has is refused,
 and the output itself is not touched.`,
 		Example: `  coordinator discard fizz.txt`,
@@ -127,7 +141,11 @@ and the output itself is not touched.`,
 		if err != nil {
 			return beside(c, err, results.close())
 		}
-		text := fmt.Sprintf("removed the unfinished job %s of %s (%s bytes were durable)\n", removed.Job, coordinator.Printable(args[0]), digits(removed.DurableBytes))
+		durable := digits(removed.DurableBytes) + " bytes were durable"
+		if removed.Began == "" { // its journal cannot be read
+			durable = "how much of it was durable is not known"
+		}
+		text := fmt.Sprintf("removed the unfinished job %s of %s (%s)\n", removed.Job, coordinator.Printable(args[0]), durable)
 		return results.deliver(c, discardReport{SchemaVersion: discardSchema, Removed: removed}, text)
 	}
 	return d.Add(cmd)

@@ -71,8 +71,10 @@ func newVerifyCommand(c *manners.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify FILE [--n=COUNT]",
 		Short: "which bytes of a file are wrong, and what kind of wrong",
+
+		SuggestFor: []string{"check", "validate", "repair"},
 		Long: `verify reads every byte of a file, past the page cache where that can be measured, and compares it with what belongs there;
-no reference copy is needed. It changes nothing. Without --n it takes n from the size of the file, and says so: a file that
+no reference copy is needed. Without --repair it changes nothing. Without --n it takes n from the size of the file, and says so: a file that
 was cut at the end of a line cannot be told from one of a smaller n.
 
 With --repair, what is bad is written again, flushed, and verified again past the page cache. The file keeps its inode, mode

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 
 	"gigafizz/coordinator"
@@ -84,9 +85,9 @@ func badText(b coordinator.BadExtentReport) string {
 	case b.Class == "bit_flips":
 		return fmt.Sprintf("bit flips, %s", plural(b.FlippedBits, "bit"))
 	case b.Class == "zeros" && b.HoleBytes == b.LengthBytes:
-		return "zeros, a hole that was never written"
+		return "zeros, a hole"
 	case b.Class == "zeros" && b.HoleBytes > 0:
-		return fmt.Sprintf("zeros, %d bytes of them a hole that was never written", b.HoleBytes)
+		return fmt.Sprintf("zeros, %d bytes of them in holes", b.HoleBytes)
 	case b.Class == "truncated":
 		return "truncated, the file ends before"
 	default:
@@ -112,6 +113,9 @@ func excerpt(b []byte, lenBytes int64) string {
 		return "nothing"
 	}
 	shown := b[:min(int64(len(b)), excerptShown, lenBytes+8)]
+	if len(shown) == excerptShown && len(bytes.Trim(shown, "\x00")) == 0 {
+		return "zeros"
+	}
 	text := fmt.Sprintf("%q", shown)
 	if int64(len(shown)) < lenBytes {
 		text += "..."

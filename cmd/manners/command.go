@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -144,9 +145,29 @@ func valueError(cmd *cobra.Command, f *pflag.Flag, name string, err error) error
 		failure.Hint += ", under " + heading
 	}
 	if _, large := errors.AsType[*quantity.LimitError](err); large && (f.Name == "n" || f.Name == "size") {
-		failure.Kind = coordinator.KindSpace
+		failure.Kind, failure.Hint = coordinator.KindSpace, "a smaller number: no file has more bytes than that"
 	}
 	return failure
+}
+
+// oneDash refuses a long flag behind one dash, as other programs write it: -out=x is -o with the value ut=x otherwise.
+func oneDash(root *cobra.Command, args []string) error {
+	for _, arg := range args {
+		if arg == "--" {
+			break
+		}
+		word, short := strings.CutPrefix(arg, "-")
+		name, _, _ := strings.Cut(word, "=")
+		if short && len(name) > 1 && knownFlag(root, name) {
+			return UsageError("flags", "-"+arg, "%q is a long flag behind one dash; did you mean -%s?", arg, arg)
+		}
+	}
+	return nil
+}
+
+// knownFlag tells whether any command has a flag of this name.
+func knownFlag(root *cobra.Command, name string) bool {
+	return slices.ContainsFunc(append(root.Commands(), root), func(cmd *cobra.Command) bool { return cmd.Flags().Lookup(name) != nil })
 }
 
 // noWords refuses words that are not a command.
@@ -162,13 +183,18 @@ func noWords(cmd *cobra.Command, args []string) error {
 		hint = "--json=" + args[0]
 	}
 	var names []string
+	meant := make(map[string]string) // what other programs call a command
 	for _, sub := range cmd.Root().Commands() {
 		names = append(names, sub.Name())
+		for _, other := range sub.SuggestFor {
+			meant[other] = sub.Name()
+		}
 	}
 	if slices.Contains(names, args[0]) {
 		return UsageError("command line", hint, "%q is a command: it comes first, and alone", args[0])
 	}
-	return UsageError("command line", hint, "unknown word %q%s", args[0], DidYouMean(args[0], names))
+	near := nearest(args[0], append(names, slices.Sorted(maps.Keys(meant))...))
+	return UsageError("command line", hint, "unknown word %q%s", args[0], didYouMean(cmp.Or(meant[near], near)))
 }
 
 // newHelpCommand is help, which refuses what it does not know instead of ending well.

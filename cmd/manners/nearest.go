@@ -6,15 +6,18 @@ import (
 )
 
 // DidYouMean is ", did you mean X?" for the nearest of the words, or nothing when none is near.
-func DidYouMean(word string, words []string) string {
-	if n := nearest(word, words); n != "" {
-		return fmt.Sprintf("; did you mean %s?", n)
+func DidYouMean(word string, words []string) string { return didYouMean(nearest(word, words)) }
+
+func didYouMean(word string) string {
+	if word == "" {
+		return ""
 	}
-	return ""
+	return fmt.Sprintf("; did you mean %s?", word)
 }
 
-// nearest is the word with the smallest distance, if that is at most a third of its length, or one. The dashes of flags
-// do not count: they would make all short flags alike.
+// nearest is the word with the smallest distance, if that is at most a third of its length, or one; else the longest of
+// three letters or more that it begins with, as --output does with --out. The dashes of flags do not count: they would
+// make all short flags alike.
 func nearest(word string, words []string) string {
 	word = strings.TrimLeft(word, "-")
 	best, bestDistance := "", len(word)
@@ -24,8 +27,19 @@ func nearest(word string, words []string) string {
 			best, bestDistance = w, d
 		}
 	}
+	if best != "" {
+		return best
+	}
+	for _, w := range words {
+		if bare := strings.TrimLeft(w, "-"); len(bare) >= prefixMin && strings.HasPrefix(word, bare) && len(w) > len(best) {
+			best = w
+		}
+	}
 	return best
 }
+
+// prefixMin is how many letters of a word are enough to know it by.
+const prefixMin = 3
 
 // distance is the number of letters to insert, delete, change or swap with their neighbours to make b from a (optimal
 // string alignment).

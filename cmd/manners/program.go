@@ -43,7 +43,10 @@ func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	err := oneDash(root, args)
+	if err == nil {
+		err = root.ExecuteContext(ctx)
+	}
 	c.Complain(err)
 	return ExitCode(err)
 }

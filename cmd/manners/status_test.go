@@ -90,7 +90,7 @@ func TestInternalErrorIsOneLineWithThePlaceAndNoStack(t *testing.T) {
 
 func TestNearestWord(t *testing.T) {
 	words := []string{"run", "plan", "peek", "digest", "version", "bash", "--n", "--layout"}
-	for word, want := range map[string]string{"plan": "plan", "paln": "plan", "pek": "peek", "digset": "digest", "versions": "version", "rn": "run", "verify": "", "tcsh": "", "--bs": "", "--out": "", "--layuot": "--layout", "zzz": "", "fizz.txt": "", "": ""} {
+	for word, want := range map[string]string{"plan": "plan", "paln": "plan", "pek": "peek", "digset": "digest", "versions": "version", "rn": "run", "--layouts": "--layout", "--layoutfile": "--layout", "planning": "plan", "verify": "", "tcsh": "", "--bs": "", "--out": "", "--layuot": "--layout", "zzz": "", "fizz.txt": "", "": ""} {
 		if got := nearest(word, words); got != want {
 			t.Errorf("nearest(%q) = %q, want %q", word, got, want)
 		}
