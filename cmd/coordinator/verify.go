@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -216,8 +217,11 @@ func partly(err error, r coordinator.VerifyReport) error {
 
 // verify has a worker in this process read the file.
 func (j *verifying) verify(ctx context.Context, observe coordinator.Observer) (coordinator.VerifyReport, error) {
-	if real, err := filepath.EvalSymlinks(j.job.Path); err == nil { // else the coordinator says what is wrong with it
+	switch real, err := filepath.EvalSymlinks(j.job.Path); {
+	case err == nil:
 		j.job.Dir = filepath.Dir(real)
+	case !errors.Is(err, fs.ErrNotExist): // else the coordinator says what is wrong with it
+		j.job.Dir = filepath.Dir(j.job.Path) // the trouble may pass before anybody looks again
 	}
 	workers, err := startLocal(j.job.Dir, int(j.threads))
 	if err != nil {
