@@ -20,7 +20,11 @@ func (v *verification) permit(ctx context.Context) error {
 	if err := v.inPlace.refuseJobs(ctx, v.job.Path); err != nil { // one may have begun meanwhile
 		return err
 	}
-	if v.changed() {
+	changed, err := v.changed()
+	if err != nil {
+		return err
+	}
+	if changed {
 		return refused("repair", v.job.Path, "another program changed it while it was read", "see who writes it, and run again when nobody does")
 	}
 	return v.inPlace.refuseReplaced(v.job.Path)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -233,16 +234,26 @@ func (v *verification) conclude(context.Context) error {
 	v.findings.close(v.tellBad)
 	v.otherwise = v.judge()
 	v.concluded = true
-	if v.changed() {
+	changed, err := v.changed()
+	switch {
+	case err != nil:
+		v.emit(Warning{Text: fmt.Sprintf("whether the file was changed while it was read is not known: %v", err)})
+	case changed:
 		v.emit(Warning{Text: "the file was changed while it was read"})
 	}
 	return nil
 }
 
-// changed says whether somebody changed the file since it was examined.
-func (v *verification) changed() bool {
+// changed says whether somebody changed the file since it was examined. One that is gone was changed.
+func (v *verification) changed() (bool, error) {
 	info, err := os.Stat(v.subject.path)
-	return err != nil || info.Size() != v.subject.sizeBytes || !info.ModTime().Equal(v.subject.modified)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fileFailure("stat", v.job.Path, err)
+	}
+	return info.Size() != v.subject.sizeBytes || !info.ModTime().Equal(v.subject.modified), nil
 }
 
 // excerptMax is how much of what is missing is shown.

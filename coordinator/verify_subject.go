@@ -63,7 +63,11 @@ func findSubject(name string) (s subject, err error) {
 	if s.path, err = realPath(name); err != nil {
 		return failed(err)
 	}
-	if info, err := os.Lstat(name); err == nil && info.Mode().Type() == fs.ModeSymlink {
+	named, err := os.Lstat(name)
+	if err != nil {
+		return failed(err)
+	}
+	if named.Mode().Type() == fs.ModeSymlink {
 		s.linksTo = s.path
 	}
 	info, err := os.Stat(s.path)
