@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+	"time"
 )
 
 // access says what a file is opened for.
@@ -26,7 +27,8 @@ type fileFacts struct {
 	mine  bool   // owned by the effective user
 	mode  uint32 // permission bits; 0 where the platform has none
 
-	allocated int64 // bytes that it takes on the device
+	allocated int64     // bytes that it takes on the device
+	modified  time.Time // when its content was last changed
 }
 
 // regular says that the file is an ordinary one.

@@ -82,6 +82,7 @@ func statFile(f *os.File) (fileFacts, error) {
 func factsOf(info fs.FileInfo) fileFacts {
 	return fileFacts{
 		id: fileID{info: info}, kind: info.Mode().Type(), size: info.Size(), links: 1, mine: true, allocated: info.Size(),
+		modified: info.ModTime(),
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -97,6 +98,7 @@ func factsOf(st *unix.Stat_t) fileFacts {
 		mode:  uint32(st.Mode) & 0o777, //nolint:unconvert // uint16 on darwin
 
 		allocated: st.Blocks * 512, // of 512 bytes whatever st_blksize says (stat(2))
+		modified:  time.Unix(st.Mtim.Unix()),
 	}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFREG:

@@ -35,18 +35,18 @@ func Resume(ctx context.Context, cfg Config, what Resumption) (Report, error) {
 
 // goOn is a resumed run from its beginning to the file's final name.
 func (r *run) goOn(ctx context.Context) error {
-	err := r.inOrder(ctx,
-		r.find,     // nothing is changed
-		r.takeOver, // the job is ours
-	)
-	if err != nil {
+	if err := r.inOrder(ctx, r.find); err != nil { // nothing is changed
 		return err
 	}
 	if r.output.finishing {
+		if err := r.inOrder(ctx, r.confirm, r.takeOver); err != nil {
+			return err
+		}
 		return r.finish(r.output.finish)
 	}
 	return r.inOrder(ctx,
-		r.trust, // what is missing is known
+		r.takeOver, // the job is ours
+		r.trust,    // what is missing is known
 		r.write,
 		r.settle,
 		r.verify,
@@ -111,10 +111,6 @@ func (r *run) prepareResumed(ctx context.Context) error {
 			r.policy.extentBytes, r.policy.grainBytes), "run it again with --restart")
 	}
 	r.extents = plan(wholeFile(r.layout.Size()), r.policy)
-	if r.output.finishing { // nobody has to work
-		r.emit(r.plannedEvent(sinkOfTheJob))
-		return nil
-	}
 	r.wire = wireJob{id: r.id, layout: r.layout, sink: r.job.Target.Sink, root: r.job.Target.Root, among: oneMount}
 	if err := r.muster(ctx); err != nil {
 		return err
@@ -123,8 +119,10 @@ func (r *run) prepareResumed(ctx context.Context) error {
 	if err := r.nameForWorkers(); err != nil {
 		return err
 	}
-	if _, _, err := chooseSink(r.sinkQuestion()); err != nil {
-		return err
+	if !r.output.finishing { // nothing is written any more
+		if _, _, err := chooseSink(r.sinkQuestion()); err != nil {
+			return err
+		}
 	}
 	r.emit(r.plannedEvent(sinkOfTheJob))
 	for _, h := range r.crew {

@@ -115,7 +115,8 @@ func TestAPublishThatDiedIsFinishedAfterItsFileSystemWasMountedAnew(t *testing.T
 	if jobs, err := Jobs(t.Context(), dir); err != nil || len(jobs) != 1 || jobs[0].State != StatePublished {
 		t.Errorf("%v, %+v", err, jobs)
 	}
-	r, err := Resume(t.Context(), Config{}, Resumption{Target: Target{Path: path, Root: "out", Dir: dir}})
+	_, m := newScripted(t, dir, 2)
+	r, err := Resume(t.Context(), Config{Roster: FixedRoster(m)}, Resumption{Target: Target{Path: path, Root: "out", Dir: dir}})
 	if err != nil || !r.Complete {
 		t.Errorf("%v, %+v", err, r)
 	}

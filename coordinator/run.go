@@ -209,7 +209,9 @@ func (r *run) plannedEvent(reason string) JobPlanned {
 	}
 	if r.output != nil {
 		e.FileSystem = r.output.fileSystem()
-		e.Weaker = weaker(e.FileSystem)
+		if !r.output.finishing { // it was not even asked what the file system can do
+			e.Weaker = weaker(e.FileSystem)
+		}
 	}
 	return e
 }
