@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,6 +26,22 @@ type FileSystem struct {
 	Allocation       bool   `json:"allocation"` // whether space can be reserved (fallocate)
 	DirectIO         bool   `json:"direct_io"`
 	DirectAlignBytes int64  `json:"direct_align_bytes,omitempty"`
+	Tried            bool   `json:"-"` // what it can do was tried; else the four above say nothing
+}
+
+// MarshalJSON leaves out what was not tried.
+func (f FileSystem) MarshalJSON() ([]byte, error) {
+	type known FileSystem
+	if f.Tried {
+		return json.Marshal(known(f))
+	}
+	return json.Marshal(struct {
+		known
+		ExclusiveRename *bool `json:"exclusive_rename,omitempty"` // these hide those of the file system
+		HardLinks       *bool `json:"hard_links,omitempty"`
+		Allocation      *bool `json:"allocation,omitempty"`
+		DirectIO        *bool `json:"direct_io,omitempty"`
+	}{known: known(f)})
 }
 
 // family is the type without a FUSE file system's subtype.
@@ -52,6 +69,7 @@ func probeFileSystem(ctx context.Context, d *directory, names stem, found *FileS
 		p := prober{dir: d, stem: names}
 		swept, err := p.probe(ctx, found)
 		if err != nil || !swept {
+			found.Tried = err == nil
 			return p.unnamed(), err
 		}
 	}

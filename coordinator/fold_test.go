@@ -30,7 +30,7 @@ func story() []Event {
 			Spec:      layout.Spec{N: 600, Rules: []layout.Rule{{Divisor: 3, Word: "Fizz"}, {Divisor: 5, Word: "Buzz"}}},
 			SizeBytes: 3000, Target: "out/fizz.txt", Sink: SinkPwrite, SinkReason: "ext4: fastest here", Weaker: "nothing", GrainBytes: 1000,
 			ExtentBytes: 1000, Extents: 3, Sync: SyncBatch, Verify: VerifySample, Lease: 10 * time.Second,
-			FileSystem: FileSystem{Type: "ext4", BlockBytes: 4096, FreeBytes: 1 << 30, ExclusiveRename: true},
+			FileSystem: FileSystem{Type: "ext4", BlockBytes: 4096, FreeBytes: 1 << 30, ExclusiveRename: true, Tried: true},
 		}),
 		at(2, WorkerReady{Worker: "aa", Host: "one", PID: 11, Threads: 1, Sink: SinkPwrite}),
 		at(2, WorkerReady{Worker: "bb", Host: "two", PID: 22, Threads: 1, Sink: SinkPwrite}),

@@ -8,7 +8,7 @@ const SchemaVersion = 1
 type Report struct {
 	SchemaVersion  int     `json:"schema_version"`
 	Program        string  `json:"program_version"`
-	Job            string  `json:"job"`
+	Job            string  `json:"job,omitempty"`
 	Started        string  `json:"started"` // RFC 3339, UTC
 	Complete       bool    `json:"complete"`
 	ExitCode       int     `json:"exit_code"` // of the command that ran the job, which fills it in
@@ -58,9 +58,9 @@ type ResumeReport struct {
 	Epoch         uint64  `json:"epoch"`
 	FoundBytes    int64   `json:"found_durable_bytes"` // that the journal called durable
 	ReadBackBytes int64   `json:"read_back_bytes"`     // before it was trusted
-	ReadPath      string  `json:"read_path"`
+	ReadPath      string  `json:"read_path,omitempty"`
 	RevokedBytes  int64   `json:"revoked_bytes"` // of what was found: not right, so written again
-	Seconds       float64 `json:"read_back_seconds"`
+	Seconds       float64 `json:"read_back_seconds,omitzero"`
 }
 
 // WorkerReport is one worker process's part of a job.
@@ -77,21 +77,21 @@ type WorkerReport struct {
 
 // Parameters are the effective values of a run.
 type Parameters struct {
-	Layout       string  `json:"layout"`
+	Layout       string  `json:"layout,omitempty"`
 	N            int64   `json:"n,omitempty"`
 	Rules        string  `json:"rules,omitempty"`
 	Seed         *uint64 `json:"seed,omitempty"`
 	SizeBytes    int64   `json:"size_bytes"`
 	Endless      bool    `json:"endless,omitempty"` // no end was asked for: the size is that of the largest file there can be
-	Sink         Sink    `json:"sink"`
+	Sink         Sink    `json:"sink,omitempty"`
 	SinkReason   string  `json:"sink_reason,omitempty"`
 	Weaker       string  `json:"weaker_here,omitempty"` // the promise that this file system keeps less well than a local disk
-	Threads      int     `json:"threads"`
+	Threads      int     `json:"threads,omitempty"`
 	GrainBytes   int64   `json:"grain_bytes,omitempty"`
 	ExtentBytes  int64   `json:"extent_bytes,omitempty"`
 	Extents      int     `json:"extents,omitempty"`
-	Sync         Sync    `json:"sync"`
-	Verify       Verify  `json:"verify"`
+	Sync         Sync    `json:"sync,omitempty"`
+	Verify       Verify  `json:"verify,omitempty"`
 	LeaseSeconds float64 `json:"lease_seconds,omitzero"`
 }
 

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -21,6 +22,7 @@ type VerifyReport struct {
 	Started       string `json:"started"` // RFC 3339, UTC
 	File          string `json:"file"`
 	LinksTo       string `json:"links_to,omitempty"` // what the file's name leads to, if it is a symbolic link
+	ExitCode      int    `json:"exit_code"`          // of the command, which fills it in
 	Complete      bool   `json:"complete"`           // every byte of the range was looked at
 	Good          bool   `json:"good"`               // complete, nothing bad, and the right size where it was asked for; or all of that after a repair
 
@@ -31,9 +33,9 @@ type VerifyReport struct {
 	OffsetBytes   int64  `json:"offset_bytes"` // of the range
 	LengthBytes   int64  `json:"length_bytes"`
 
-	ReadBytes int64  `json:"read_bytes"` // from the file; with holes and what is unreadable or missing, the range
-	HoleBytes int64  `json:"hole_bytes"` // of holes, known to be zeros and not read
-	ReadPath  string `json:"read_path"`  // "direct", "dropped", "client-uncached", "cached"; the weakest of all
+	ReadBytes int64  `json:"read_bytes"`          // from the file; with holes and what is unreadable or missing, the range
+	HoleBytes int64  `json:"hole_bytes"`          // of holes, known to be zeros and not read
+	ReadPath  string `json:"read_path,omitempty"` // "direct", "dropped", "client-uncached", "cached"; the weakest of all
 
 	BadExtents     int64             `json:"bad_extents"`
 	BadBytes       int64             `json:"bad_bytes"`       // of those extents
@@ -46,14 +48,33 @@ type VerifyReport struct {
 	Repair *RepairReport `json:"repair,omitempty"` // of a repair that was begun; all above is as it was before
 
 	ElapsedSeconds float64 `json:"elapsed_seconds"`
-	ReadSeconds    float64 `json:"read_seconds"`
-	BytesPerSecond float64 `json:"read_bytes_per_second"` // holes do not count
+	ReadSeconds    float64 `json:"read_seconds,omitzero"`
+	BytesPerSecond float64 `json:"read_bytes_per_second,omitzero"` // holes do not count
 
 	Workers     []WorkerReport   `json:"workers"`
 	Parameters  VerifyParameters `json:"parameters"`
 	Environment Environment      `json:"environment"`
 	Warnings    []string         `json:"warnings"`
 	Errors      []ErrorReport    `json:"errors"`
+}
+
+// MarshalJSON leaves out what is not known of a file that could not be looked at.
+func (r VerifyReport) MarshalJSON() ([]byte, error) {
+	type known VerifyReport
+	if r.Size != "" {
+		return json.Marshal(known(r))
+	}
+	return json.Marshal(struct {
+		known
+		FileBytes     *int64            `json:"file_bytes,omitempty"` // these hide those of the report
+		ExpectedBytes *int64            `json:"expected_bytes,omitempty"`
+		Size          *string           `json:"size,omitempty"`
+		OffsetBytes   *int64            `json:"offset_bytes,omitempty"`
+		LengthBytes   *int64            `json:"length_bytes,omitempty"`
+		ReadBytes     *int64            `json:"read_bytes,omitempty"`
+		HoleBytes     *int64            `json:"hole_bytes,omitempty"`
+		Parameters    *VerifyParameters `json:"parameters,omitempty"`
+	}{known: known(r)})
 }
 
 // VerifyParameters are the effective values of a verification.
@@ -104,7 +125,7 @@ type RepairReport struct {
 	CutBytes         int64             `json:"cut_bytes"`   // behind the end
 	AddedBytes       int64             `json:"added_bytes"` // missing at the end
 	VerifiedBytes    int64             `json:"verified_bytes"`
-	ReadPath         string            `json:"verified_read_path"`
+	ReadPath         string            `json:"verified_read_path,omitempty"`
 	RemainingExtents int64             `json:"remaining_extents"` // bad after they were written
 	RemainingBytes   int64             `json:"remaining_bytes"`   // that differ
 	Remaining        []BadExtentReport `json:"remaining"`         // the first of them

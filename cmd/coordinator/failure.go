@@ -6,6 +6,11 @@ import (
 	"gigafizz/coordinator"
 )
 
+// explained is what a report says of errors with the last of them, which ended the work, as it is told to people.
+func explained(errs []coordinator.ErrorReport, end error) []coordinator.ErrorReport {
+	return append(errs[:max(0, len(errs)-1):max(0, len(errs)-1)], errorReport(end))
+}
+
 // errorReport is a failure as data, for --json.
 func errorReport(err error) coordinator.ErrorReport {
 	f, ok := errors.AsType[*coordinator.Failure](err)

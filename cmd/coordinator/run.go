@@ -158,6 +158,13 @@ func (j *job) tell(ctx context.Context, do func(context.Context, coordinator.Obs
 		j.limit.Stop()
 	}
 	progress.stop()
+	if err != nil {
+		err = j.explain(err, report)
+		report.Errors = explained(report.Errors, err)
+	}
+	if report.Output == "" {
+		report.Output = j.target.name
+	}
 	complete(&report, err)
 	report.Parameters.Endless = j.n.infinite
 	if err != nil && !began {
@@ -167,7 +174,7 @@ func (j *job) tell(ctx context.Context, do func(context.Context, coordinator.Obs
 	}
 	told := errors.Join(results.report(report), results.close(), j.summarize(report))
 	if err != nil {
-		return beside(j.console, j.explain(err, report), told)
+		return beside(j.console, err, told)
 	}
 	return untold(report, told)
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"gigafizz/cmd/manners"
 	"gigafizz/coordinator"
 )
 
@@ -43,5 +44,19 @@ func TestTheSummaryOfAResumeSaysHowMuchItWrote(t *testing.T) {
 	want := "accepted at 106 MB/s (101 MiB/s): 281,000,000 of 734,074,073 bytes were written now"
 	if got := summary(r); got[1] != want {
 		t.Errorf("got %q, want %q", got[1], want)
+	}
+}
+
+// TestAReportHasTheEndAsItIsToldToPeople has a run that survived a flush error and was interrupted later.
+func TestAReportHasTheEndAsItIsToldToPeople(t *testing.T) {
+	survived, bare := coordinator.ErrorReport{Operation: "flush"}, coordinator.ErrorReport{Operation: "run", Message: "interrupted"}
+	j := &job{target: target{name: "f.txt", file: true}}
+	end := j.explain(manners.Interrupted{}, coordinator.Report{Resumable: true})
+	got := explained([]coordinator.ErrorReport{survived, bare}, end)
+	if len(got) != 2 || got[0] != survived || got[1].Path != "f.txt" || got[1].Hint != "coordinator resume f.txt goes on where it stopped" {
+		t.Errorf("got %+v", got)
+	}
+	if got := explained(nil, end); len(got) != 1 || got[0].Operation != "write" {
+		t.Errorf("got %+v", got)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"encoding/json"
 	"io"
+	"maps"
+	"reflect"
 
 	"gigafizz/cmd/manners"
 	"gigafizz/coordinator"
@@ -30,7 +32,9 @@ func (t *trace) observe(e coordinator.Event) {
 	if t.err != nil {
 		return
 	}
-	text, err := json.Marshal(traceLine{At: e.At.Seconds(), Event: e.Body.Name(), Body: traceBody(e.Body)})
+	body := traceBody(e.Body)
+	maps.DeleteFunc(body, func(_ string, v any) bool { return reflect.ValueOf(v).Kind() == reflect.String && reflect.ValueOf(v).Len() == 0 })
+	text, err := json.Marshal(traceLine{At: e.At.Seconds(), Event: e.Body.Name(), Body: body})
 	if err == nil {
 		_, err = t.out.Write(append(text, '\n'))
 	}

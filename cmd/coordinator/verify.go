@@ -202,8 +202,13 @@ func (j *verifying) run(ctx context.Context) error {
 		}
 		j.console.Line(title(report.File) + ": " + text)
 	}
+	if err != nil {
+		err = partly(err, report)
+		report.Errors = explained(report.Errors, err)
+	}
+	report.ExitCode = manners.ExitCode(err)
 	told := errors.Join(results.report(report), results.close(), j.summarize(report))
-	return beside(j.console, partly(err, report), told)
+	return beside(j.console, err, told)
 }
 
 // partly adds to an interrupted repair what has become of the file.
