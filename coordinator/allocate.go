@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"time"
 
 	"gigafizz/layout"
 )
@@ -80,6 +81,21 @@ func (o *output) allocate(ctx context.Context) error {
 	if err := o.reserveRecords(o.terms.extentBytes); err != nil {
 		return err
 	}
+	if err := o.reserveAll(ctx); err != nil {
+		return err
+	}
+	if o.terms.sink == SinkMmap && !o.fs.Allocation && o.request.sizeBytes > 0 {
+		return &Failure{
+			Kind: KindUsage, Op: "fallocate", Path: o.staging.Name(), Errno: "EOPNOTSUPP", Hint: "--sink=pwrite",
+			Err: errors.New("space cannot be reserved here, and a store into a mapping of a full disk ends the process"),
+		}
+	}
+	return o.flush()
+}
+
+// reserveAll takes the space of the whole file, where the file system can, and notes what that took.
+func (o *output) reserveAll(ctx context.Context) error {
+	began := time.Now()
 	size := o.request.sizeBytes
 	for off := int64(0); off < size && o.fs.Allocation; off += allocateStepBytes {
 		if ctx.Err() != nil {
@@ -95,13 +111,10 @@ func (o *output) allocate(ctx context.Context) error {
 		// Probed with success, refused for this file: RsyncProject/rsync#624, moosefs/moosefs#129.
 		o.fs.Allocation = false
 	}
-	if o.terms.sink == SinkMmap && !o.fs.Allocation && size > 0 {
-		return &Failure{
-			Kind: KindUsage, Op: "fallocate", Path: o.staging.Name(), Errno: "EOPNOTSUPP", Hint: "--sink=pwrite",
-			Err: errors.New("space cannot be reserved here, and a store into a mapping of a full disk ends the process"),
-		}
+	if o.fs.Allocation {
+		o.reserved = Allocated{Bytes: size, Allocate: time.Since(began)}
 	}
-	return o.flush()
+	return nil
 }
 
 // giveSpaceBack empties the staging file of a job that did not get its space, so that somebody else can use it meanwhile.

@@ -71,6 +71,13 @@ type PhaseBegan struct {
 	Phase Phase
 }
 
+// Allocated says that space was reserved for all of the file before the first byte, and how long that took: part of the
+// time of PhasePrepare. Where the file system cannot, there is none.
+type Allocated struct {
+	Bytes    int64
+	Allocate time.Duration
+}
+
 // Progress is what one worker did since its last Progress. Sums over all of them are the totals, so attempts that
 // were given up count too.
 type Progress struct {
@@ -197,6 +204,9 @@ func (WorkerReady) Name() string { return "worker_ready" }
 
 // Name implements Body.
 func (PhaseBegan) Name() string { return "phase_began" }
+
+// Name implements Body.
+func (Allocated) Name() string { return "allocated" }
 
 // Name implements Body.
 func (Progress) Name() string { return "progress" }

@@ -70,6 +70,8 @@ func (f *Fold) Observe(e Event) {
 		w.Host, w.PID, w.Threads = b.Host, b.PID, b.Threads
 	case PhaseBegan:
 		f.begin(b.Phase)
+	case Allocated:
+		f.report.AllocatedBytes, f.report.AllocateSeconds = b.Bytes, seconds(b.Allocate)
 	case Progress:
 		f.progress(b)
 	case ExtentWritten:

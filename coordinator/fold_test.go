@@ -35,6 +35,7 @@ func story() []Event {
 		at(2, WorkerReady{Worker: "aa", Host: "one", PID: 11, Threads: 1, Sink: SinkPwrite}),
 		at(2, WorkerReady{Worker: "bb", Host: "two", PID: 22, Threads: 1, Sink: SinkPwrite}),
 		at(3, PhaseBegan{Phase: PhasePrepare}),
+		at(9, Allocated{Bytes: 3000, Allocate: 4 * time.Millisecond}),
 		at(10, PhaseBegan{Phase: PhaseWrite}),
 		at(20, Progress{Worker: "aa", Generated: 1000, Accepted: 1000, Fill: 2 * time.Millisecond, Put: 8 * time.Millisecond}),
 		at(20, ExtentWritten{Worker: "aa", Extent: x(0), Attempt: 1}),
@@ -128,7 +129,7 @@ func TestReportLeavesOutWhatWasNotMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{
-		"prepare_seconds", "fill_seconds", "put_thread_seconds", "flush_seconds", "durable_bytes_per_second", "grain_bytes", "extents",
+		"prepare_seconds", "allocate_seconds", "fill_seconds", "put_thread_seconds", "flush_seconds", "durable_bytes_per_second", "grain_bytes", "extents",
 		"lease_seconds", "file_system", "exclusive_rename", "verified_read_path",
 	} {
 		if bytes.Contains(text, []byte(`"`+name+`":`)) {

@@ -44,9 +44,10 @@ type output struct {
 	mode    uint32 // of the staging file
 	journal *journal
 
-	doubt     error // of the flush at the takeover: nothing that the journal says can be believed unread
-	finishing bool  // the job found is published already: only what comes after that is missing
-	held      bool  // nobody else has the job any more: what becomes of its files is ours to decide
+	reserved  Allocated // zero where no space was taken
+	doubt     error     // of the flush at the takeover: nothing that the journal says can be believed unread
+	finishing bool      // the job found is published already: only what comes after that is missing
+	held      bool      // nobody else has the job any more: what becomes of its files is ours to decide
 	published bool
 	abandoned bool
 }

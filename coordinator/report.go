@@ -23,6 +23,9 @@ type Report struct {
 	RedoneBytes    int64   `json:"redone_bytes"` // of receipts beyond the file's own bytes: second copies, and what was written again after an error or a revocation
 	ElapsedSeconds float64 `json:"elapsed_seconds"`
 	PrepareSeconds float64 `json:"prepare_seconds,omitzero"`
+	// Of PrepareSeconds, what reserving space for the whole file took.
+	AllocateSeconds float64 `json:"allocate_seconds,omitzero"`
+	AllocatedBytes  int64   `json:"allocated_bytes,omitzero"`
 	// What the two rates are divided by. Both begin with the writing; WriteSeconds ends when the last byte was accepted
 	// and is without PrefaultSeconds where the target is memory, DurableSeconds ends when the last flush did.
 	WriteSeconds   float64 `json:"write_seconds,omitzero"`

@@ -148,6 +148,7 @@ func (r *run) takeOver(ctx context.Context) error {
 	if r.output.finishing {
 		return nil
 	}
+	r.tellAllocated()
 	r.wire.name = path.Join(r.under, r.output.stagingName())
 	return nil
 }

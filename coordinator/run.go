@@ -229,8 +229,16 @@ func (r *run) claim(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
+	r.tellAllocated()
 	r.wire.name = path.Join(r.under, r.output.stagingName())
 	return nil
+}
+
+// tellAllocated tells of space that was reserved, if any was.
+func (r *run) tellAllocated() {
+	if r.output.reserved.Bytes > 0 {
+		r.emit(r.output.reserved)
+	}
 }
 
 // beneath is the name of a file in dir as seen from root, with slashes. Links are resolved on this side, because workers

@@ -71,6 +71,8 @@ func traceBody(body coordinator.Body) map[string]any {
 		return map[string]any{"worker": b.Worker, "host": b.Host, "pid": b.PID, "threads": b.Threads, "sink": b.Sink}
 	case coordinator.PhaseBegan:
 		return map[string]any{"phase": b.Phase}
+	case coordinator.Allocated:
+		return map[string]any{"bytes": b.Bytes, "allocate_seconds": b.Allocate.Seconds()}
 	case coordinator.Progress:
 		return map[string]any{
 			"worker": b.Worker, "generated_bytes": b.Generated, "accepted_bytes": b.Accepted,
