@@ -30,8 +30,8 @@ type prefaulter interface {
 	prefault(e layout.Extent) error
 }
 
-// settled is a sink whose windows are memory where the bytes stay: prefaulted, larger in all than any cache, and not read
-// next. Stores past the caches are the fastest there.
+// settled is a sink whose windows no processor reads next: the bytes stay where they are, or a device takes them from
+// memory. The windows are larger in all than the caches. Stores past the caches are the fastest there.
 type settled interface {
 	settled()
 }
