@@ -28,11 +28,17 @@ type fileFacts struct {
 	mode  uint32 // permission bits; 0 where the platform has none
 
 	allocated int64     // bytes that it takes on the device
-	modified  time.Time // when its content was last changed
+	modified  time.Time // when its content was last changed, which anybody may set to another time
+	changed   time.Time // when anything of it was, as the system says; zero where it does not
 }
 
 // regular says that the file is an ordinary one.
 func (f fileFacts) regular() bool { return f.kind == 0 }
+
+// unchanged says whether the times are those of another look at the same file.
+func (f fileFacts) unchanged(since fileFacts) bool {
+	return f.modified.Equal(since.modified) && f.changed.Equal(since.changed)
+}
 
 // kindText names what a file is that is no regular one.
 func (f fileFacts) kindText() string {

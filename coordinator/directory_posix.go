@@ -99,6 +99,7 @@ func factsOf(st *unix.Stat_t) fileFacts {
 
 		allocated: st.Blocks * 512, // of 512 bytes whatever st_blksize says (stat(2))
 		modified:  time.Unix(st.Mtim.Unix()),
+		changed:   time.Unix(st.Ctim.Unix()),
 	}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFREG:

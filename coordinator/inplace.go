@@ -25,6 +25,9 @@ func openInPlace(ctx context.Context, s subject, name string) (*inPlace, error) 
 		return nil, refused("repair", name, "it is a symbolic link to "+s.linksTo, "name that file, if it is the one that is meant")
 	}
 	beside, err := lookAt(s.path)
+	if errors.Is(err, fs.ErrPermission) { // whether a job has this file stands there
+		return nil, refused("repair", name, "its directory cannot be read: "+bare(err).Error(), "get the right to read the directory first")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +51,13 @@ func (p *inPlace) open(ctx context.Context, name string) error {
 		return fileFailure("stat", name, err)
 	}
 	p.id = facts.id
+	info, err := p.file.Stat()
+	if err != nil {
+		return fileFailure("stat", name, err)
+	}
 	switch {
+	case info.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0:
+		return refused("repair", name, "it is setuid or setgid ("+info.Mode().String()+"), and writing takes that away", "take it away first: chmod a-s "+commandPath(name))
 	case !facts.regular():
 		return refused("repair", name, "it is "+facts.kindText(), "name a regular file")
 	case facts.links != 1:
@@ -70,6 +79,15 @@ func openForRepairFailure(name string, err error) error {
 	f := fileFailure("open for writing", name, err)
 	if errors.Is(err, fs.ErrPermission) || isReadOnly(err) {
 		f.Kind, f.Hint = KindRefused, "make the file, or its file system, writable for you first"
+	}
+	return f
+}
+
+// changeFailure is what the system refuses to do with a file that is open for writing.
+func changeFailure(op, name string, err error) *Failure {
+	f := fileFailure(op, name, err)
+	if errors.Is(err, fs.ErrPermission) || isReadOnly(err) {
+		f.Hint = "make the file, or its file system, writable for you: lsattr and findmnt say what forbids it"
 	}
 	return f
 }
@@ -143,7 +161,7 @@ func (p *inPlace) fit(ctx context.Context, sizeBytes int64, extents []layout.Ext
 
 func (p *inPlace) resize(sizeBytes int64) error {
 	if err := bare(p.file.Truncate(sizeBytes)); err != nil {
-		return fileFailure("truncate", p.file.Name(), err)
+		return changeFailure("truncate", p.file.Name(), err)
 	}
 	return nil
 }
@@ -160,7 +178,7 @@ func (p *inPlace) takeSpace(ctx context.Context, extents []layout.Extent) error 
 			return nil
 		}
 		if err != nil {
-			f := fileFailure("fallocate", p.file.Name(), err)
+			f := changeFailure("fallocate", p.file.Name(), err)
 			f.Extent = e
 			return f
 		}

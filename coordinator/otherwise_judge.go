@@ -3,7 +3,6 @@ package coordinator
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"slices"
 
 	"gigafizz/layout"
@@ -14,11 +13,7 @@ func (v *verification) judge() string {
 	if v.findings.all.sum().extents == 0 {
 		return ""
 	}
-	e := &evidence{layout: v.layout}
-	if f, err := os.Open(v.subject.path); err == nil { // a file that cannot be opened any more has none
-		defer func() { _ = f.Close() }() // only read
-		e.file, e.sizeBytes = f, min(v.subject.sizeBytes, v.layout.Size())
-	}
+	e := &evidence{layout: v.layout, file: v.subject.file, sizeBytes: min(v.subject.sizeBytes, v.layout.Size())}
 	e.gather(v.findings.damage.extents)
 	reasons := []func() string{v.beginsOtherwise, v.linesOfOthers}
 	if !v.nearly(layout.ClassShifted) { // which puts one line in the place of another by itself

@@ -24,7 +24,8 @@ type repaired struct {
 	began    bool // the file is being changed
 	complete bool // all that was to be written is durable and was read again
 	extents  layout.Extents
-	left     findings // what the second reading found
+	left     findings  // what the second reading found
+	facts    fileFacts // before that
 }
 
 // hold takes the file for a repair.
@@ -140,11 +141,15 @@ func (v *verification) lacking() int64 {
 
 // lookAgain reads what was written, past the cache whatever was asked for before.
 func (v *verification) lookAgain(ctx context.Context) error {
+	var err error
+	if v.repaired.facts, err = statFile(v.inPlace.file); err != nil {
+		return fileFailure("stat", v.job.Path, err)
+	}
 	v.repaired.left = findings{listMax: v.job.ListMax, first: -1}
 	v.emit(PhaseBegan{Phase: PhaseVerify})
 	v.newRound() // the workers were released
 	left := &v.repaired.left
-	err := v.sweep(ctx, sweep{extents: v.repaired.extents, path: ReadUncached, found: left, tell: func(badExtent) {}})
+	err = v.sweep(ctx, sweep{extents: v.repaired.extents, path: ReadUncached, found: left, tell: func(badExtent) {}})
 	left.close(func(badExtent) {})
 	return err
 }
@@ -159,6 +164,12 @@ func (v *verification) certify(context.Context) error {
 	facts, err := statFile(v.inPlace.file)
 	if err != nil {
 		return fileFailure("stat", v.job.Path, err)
+	}
+	if v.wire.among == oneMount && !facts.unchanged(v.repaired.facts) {
+		return &Failure{
+			Kind: KindRuntime, Op: "repair", Path: v.job.Path, Hint: "see who else changes this file",
+			Err: errors.New("it was written and verified again, and changed by somebody else meanwhile"),
+		}
 	}
 	v.repaired.complete = true
 	left := &v.repaired.left
@@ -195,6 +206,7 @@ func (v *verification) stillBad(sum classTally) error {
 
 // leave ends a verification: of a repair, the workers are told of an early end, and the file is let go.
 func (v *verification) leave(err error) error {
+	_ = v.subject.close() // it was only read
 	if v.inPlace == nil {
 		return err
 	}

@@ -20,11 +20,11 @@ func (v *verification) permit(ctx context.Context) error {
 	if err := v.inPlace.refuseJobs(ctx, v.job.Path); err != nil { // one may have begun meanwhile
 		return err
 	}
-	changed, err := v.changed()
+	changed, err := v.subject.change()
 	if err != nil {
-		return err
+		return fileFailure("stat", v.job.Path, err)
 	}
-	if changed {
+	if changed != "" {
 		return refused("repair", v.job.Path, "another program changed it while it was read", "see who writes it, and run again when nobody does")
 	}
 	return v.inPlace.refuseReplaced(v.job.Path)

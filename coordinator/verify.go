@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -51,7 +49,7 @@ type VerifyJob struct {
 //
 // The report is valid with an error too. What is wrong with the file is a *Failure of KindBad, and comes after everything
 // was looked at: a read error is a bad extent, and the rest goes on. A file that is changed meanwhile is looked at as it
-// is at each moment; a warning tells of it.
+// is at each moment, and is not right whatever was read.
 //
 // With Repair it goes on: see repair.go.
 func VerifyFile(ctx context.Context, cfg Config, job VerifyJob) (VerifyReport, error) {
@@ -78,6 +76,8 @@ type verification struct {
 
 	concluded bool     // every byte of the range was looked at
 	otherwise string   // why the file is taken for one of other content; empty if it is not
+	meanwhile string   // what became of the file while it was read; empty if nothing did
+	unknown   error    // why that could not be found out
 	repaired  repaired // what came of the repair
 }
 
@@ -137,8 +137,8 @@ func (v *verification) compile(context.Context) error {
 		return unusable("offset %d, length %d, at most %d listed: none may be negative", v.job.Offset, v.job.Length, v.job.ListMax)
 	case v.job.ReadPath != ReadUncached && v.job.ReadPath != ReadCached:
 		return unusable("read path %q is none of uncached and cached", v.job.ReadPath)
-	case v.job.Offset > size:
-		return unusable("offset %d is behind the end: the file should have %d bytes", v.job.Offset, size)
+	case v.job.Offset > 0 && v.job.Offset >= size:
+		return unusable("offset %d is behind the last byte: the file should have %d bytes", v.job.Offset, size)
 	case v.job.Length > size-v.job.Offset:
 		return unusable("%d bytes from offset %d on go behind the end: the file should have %d bytes", v.job.Length, v.job.Offset, size)
 	}
@@ -234,26 +234,14 @@ func (v *verification) conclude(context.Context) error {
 	v.findings.close(v.tellBad)
 	v.otherwise = v.judge()
 	v.concluded = true
-	changed, err := v.changed()
+	v.meanwhile, v.unknown = v.subject.change()
 	switch {
-	case err != nil:
-		v.emit(Warning{Text: fmt.Sprintf("whether the file was changed while it was read is not known: %v", err)})
-	case changed:
-		v.emit(Warning{Text: "the file was changed while it was read"})
+	case v.unknown != nil:
+		v.emit(Warning{Text: fmt.Sprintf("whether the file was changed while it was read is not known: %v", v.unknown)})
+	case v.meanwhile != "":
+		v.emit(Warning{Text: "the file was changed while it was read: " + v.meanwhile})
 	}
 	return nil
-}
-
-// changed says whether somebody changed the file since it was examined. One that is gone was changed.
-func (v *verification) changed() (bool, error) {
-	info, err := os.Stat(v.subject.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil
-	}
-	if err != nil {
-		return false, fileFailure("stat", v.job.Path, err)
-	}
-	return info.Size() != v.subject.sizeBytes || !info.ModTime().Equal(v.subject.modified), nil
 }
 
 // excerptMax is how much of what is missing is shown.

@@ -157,7 +157,7 @@ func (v *verification) end(err error) VerifyReport {
 	r := VerifyReport{
 		SchemaVersion: VerifySchemaVersion, Program: v.cfg.Program, Job: v.jobID(),
 		Started: v.began.UTC().Format(time.RFC3339Nano), File: v.job.Path, LinksTo: v.subject.linksTo,
-		FileBytes: v.subject.sizeBytes, ElapsedSeconds: seconds(time.Since(v.began)), ReadSeconds: seconds(v.looked),
+		FileBytes: v.subject.endBytes(), ElapsedSeconds: seconds(time.Since(v.began)), ReadSeconds: seconds(v.looked),
 		ListMax: v.job.ListMax, Workers: folded.Workers, Warnings: folded.Warnings, Errors: []ErrorReport{},
 		Classes: []ClassReport{}, Listed: []BadExtentReport{}, Environment: ReadEnvironment(v.subject.fileSystem),
 	}
@@ -238,8 +238,16 @@ func (v *verification) verdict() error {
 		}
 		size = ""
 	}
-	if sum.extents == 0 && size == "" {
+	switch {
+	case sum.extents == 0 && size == "" && v.unknown != nil:
+		return fileFailure("stat", v.job.Path, v.unknown)
+	case sum.extents == 0 && size == "" && v.meanwhile == "":
 		return nil
+	case sum.extents == 0 && size == "":
+		return &Failure{
+			Kind: KindRuntime, Op: "verify", Path: v.job.Path, Hint: "see who changes it, and verify it again when nobody does",
+			Err: fmt.Errorf("the file was changed while it was read: %s; what was read of it was right", v.meanwhile),
+		}
 	}
 	f := &Failure{Kind: KindBad, Op: "verify", Path: v.job.Path, Err: errors.New(v.wrongs(sum, size))}
 	unreadable := v.findings.all[layout.ClassUnreadable]
@@ -262,6 +270,9 @@ func (v *verification) wrongs(sum classTally, size string) string {
 	}
 	if size != "" {
 		parts = append(parts, size)
+	}
+	if v.meanwhile != "" {
+		parts = append(parts, "the file was changed while it was read: "+v.meanwhile)
 	}
 	return strings.Join(parts, "; ")
 }

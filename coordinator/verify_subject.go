@@ -8,27 +8,34 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
+	"syscall"
 
 	"gigafizz/layout"
 )
 
 // subject is the file that is verified.
 type subject struct {
-	path      string // without any link
-	linksTo   string // the same, if the name that was given is a symbolic link
-	sizeBytes int64
-	modified  time.Time
+	path      string   // without any link, as short as it was named: longer ones may be longer than a path may be
+	linksTo   string   // the same, if the name that was given is a symbolic link
+	file      *os.File // to be read by the coordinator itself, through the page cache
+	facts     fileFacts
+	sizeBytes int64 // when it was examined
+	grown     int64 // by how much it is longer when everything was looked at
 
 	fileSystem FileSystem // that holds it, as far as looking tells
 }
 
 // examine finds the file. The rules of staging files do not hold here, since nothing is done to it.
 func (v *verification) examine(ctx context.Context) error {
-	s, err := findSubject(v.job.Path)
-	v.subject = s
-	if f, ok := errors.AsType[*Failure](err); ok && errors.Is(err, fs.ErrNotExist) {
+	var err error
+	v.subject, err = findSubject(v.job.Path)
+	f, ok := errors.AsType[*Failure](err)
+	switch {
+	case !ok:
+	case errors.Is(err, fs.ErrNotExist):
 		f.Hint = unfinishedAt(ctx, v.job.Path)
+	case v.job.Repair && errors.Is(err, fs.ErrPermission):
+		return refused("repair", f.Path, "it cannot be read: "+f.Err.Error(), f.Hint)
 	}
 	return err
 }
@@ -58,9 +65,16 @@ func findSubject(name string) (s subject, err error) {
 		return s, unusable("the file has no name")
 	}
 	failed := func(err error) (subject, error) {
-		return subject{}, &Failure{Kind: KindRuntime, Op: "open", Path: name, Errno: errnoName(err), Err: bare(err)}
+		f := &Failure{Kind: KindRuntime, Op: "open", Path: name, Errno: errnoName(err), Err: bare(err)}
+		switch {
+		case errors.Is(err, fs.ErrPermission):
+			f.Hint = "get the right to read it; who has it: ls -ld " + ShellWord(DirectoryOf(name)) + " " + commandPath(name)
+		case errors.Is(err, syscall.ENAMETOOLONG):
+			f.Hint = "go to its directory, and name the file from there"
+		}
+		return subject{}, f
 	}
-	if s.path, err = realPath(name); err != nil {
+	if s.path, err = filepath.EvalSymlinks(name); err != nil {
 		return failed(err)
 	}
 	named, err := os.Lstat(name)
@@ -68,7 +82,9 @@ func findSubject(name string) (s subject, err error) {
 		return failed(err)
 	}
 	if named.Mode().Type() == fs.ModeSymlink {
-		s.linksTo = s.path
+		if s.linksTo, err = filepath.Abs(s.path); err != nil {
+			return failed(err)
+		}
 	}
 	info, err := os.Stat(s.path)
 	if err != nil {
@@ -79,9 +95,72 @@ func findSubject(name string) (s subject, err error) {
 			Kind: KindRefused, Op: "open", Path: name, Err: errors.New("it is " + what), Hint: "name a regular file",
 		}
 	}
-	s.sizeBytes, s.modified = info.Size(), info.ModTime()
+	if s.file, err = os.Open(s.path); err != nil {
+		return failed(err)
+	}
+	if err := s.measure(name); err != nil {
+		return subject{}, joined(err, s.close())
+	}
 	s.fileSystem = holderOf(s.path)
 	return s, nil
+}
+
+// measure finds out how large the file is. What has no size and can be read is no data at rest: files of /proc are made while
+// they are read.
+func (s *subject) measure(name string) error {
+	var err error
+	if s.facts, err = statFile(s.file); err != nil {
+		return fileFailure("stat", name, err)
+	}
+	if s.sizeBytes = s.facts.size; s.sizeBytes > 0 {
+		return nil
+	}
+	switch n, err := s.file.ReadAt(make([]byte, lookBytes), 0); {
+	case n > 0:
+		return refused("open", name, "it has no size, and can be read all the same: it is made while it is read, as in /proc", "name a regular file")
+	case !errors.Is(err, io.EOF):
+		return &Failure{Kind: KindRuntime, Op: "read", Path: name, Errno: errnoName(err), Err: bare(err), Hint: "name a regular file"}
+	}
+	return nil
+}
+
+// close lets the file go.
+func (s *subject) close() error {
+	if s.file == nil {
+		return nil
+	}
+	err := closeFile(s.file)
+	s.file = nil
+	return err
+}
+
+// endBytes is its size when everything was looked at.
+func (s *subject) endBytes() int64 { return s.sizeBytes + s.grown }
+
+// change says what became of the file since it was examined; nothing if nothing did. Times that somebody has set back do not
+// hide it where the system keeps one of its own. A bare error is no change: nothing is known.
+func (s *subject) change() (what string, err error) {
+	facts, err := statFile(s.file)
+	if err != nil {
+		return "", err
+	}
+	opened, err := s.file.Stat()
+	if err != nil {
+		return "", bare(err)
+	}
+	named, err := os.Stat(s.path)
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return "", bare(err)
+	case err != nil || !os.SameFile(opened, named):
+		return "it was replaced, renamed or removed", nil
+	case facts.size != s.facts.size:
+		s.grown = facts.size - s.facts.size
+		return fmt.Sprintf("it has %d bytes now, and had %d", facts.size, s.facts.size), nil
+	case !facts.unchanged(s.facts):
+		return "somebody wrote to it, or changed its times, its mode or its names", nil
+	}
+	return "", nil
 }
 
 // holderOf says what file system holds a file. A directory that cannot be looked at is no reason not to verify.
@@ -126,10 +205,10 @@ const (
 )
 
 func (v *verification) sizeVerdict() sizeVerdict {
-	switch want := v.layout.Size(); {
-	case v.subject.sizeBytes < want:
+	switch have, want := v.subject.endBytes(), v.layout.Size(); {
+	case have < want:
 		return sizeTruncated
-	case v.subject.sizeBytes > want:
+	case have > want:
 		return sizeTooLong
 	}
 	return sizeRight
@@ -140,7 +219,7 @@ func (v *verification) sizeCounts() bool { return v.whole.End() == v.layout.Size
 
 // sizeText says what is wrong with the size; empty if nothing is.
 func (v *verification) sizeText() string {
-	have, want := v.subject.sizeBytes, v.layout.Size()
+	have, want := v.subject.endBytes(), v.layout.Size()
 	switch {
 	case v.job.Infer == InferN && have != want:
 		return fmt.Sprintf("truncated or too long: %d bytes are no whole number of records; the nearest n below is %d, of %d bytes, with %d behind it",
@@ -160,7 +239,7 @@ func (v *verification) layoutN() int64 {
 
 // otherN says which n the file's size belongs to, if it belongs to one.
 func (v *verification) otherN() string {
-	if n, ok := exactN(v.run.job.Spec.Rules, v.subject.sizeBytes); ok && v.run.job.Spec.Kind == layout.KindRules {
+	if n, ok := exactN(v.run.job.Spec.Rules, v.subject.endBytes()); ok && v.run.job.Spec.Kind == layout.KindRules {
 		return fmt.Sprintf("; that is the size of n=%d", n)
 	}
 	return ""
@@ -181,13 +260,8 @@ const headBytes = 64 << 10
 
 // head is the file's beginning; nothing where it cannot be read.
 func (v *verification) head() []byte {
-	f, err := os.Open(v.subject.path)
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = f.Close() }() // only read
 	head := make([]byte, min(headBytes, v.subject.sizeBytes))
-	if _, err := io.ReadFull(f, head); err != nil {
+	if n, _ := v.subject.file.ReadAt(head, 0); n < len(head) {
 		return nil
 	}
 	return head

@@ -11,8 +11,8 @@ import (
 
 // rootDir is a directory that a worker may write beneath. It stays the same directory when another is put in its place.
 type rootDir struct {
-	root *os.Root
-	dir  *os.File // the same directory
+	root *os.Root // nil where names may be looked up in the directory, but not listed
+	dir  *os.File // the same directory; it may be good for looking up names only
 }
 
 // anySize stands for the expected size of a file whose size is not known.
@@ -42,6 +42,9 @@ func (e *rootError) Unwrap() error { return e.reason }
 // openRootDir opens a directory, which may be named by a symbolic link: whoever starts a worker chooses it.
 func openRootDir(path string) (*rootDir, error) {
 	root, err := os.OpenRoot(path)
+	if errors.Is(err, fs.ErrPermission) {
+		return openPassage(path, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -112,6 +115,9 @@ func checkTarget(f *os.File, name string, sizeBytes int64) (fs.FileInfo, error) 
 // openThrough opens by os.Root, which alone does not leave the root but follows links within it and opens whatever it
 // finds. So every element is looked at before, and the file that was opened has to be the one that was seen.
 func (r *rootDir) openThrough(name string, flags int) (*os.File, error) {
+	if r.root == nil {
+		return nil, unnamed("open", name, fs.ErrPermission)
+	}
 	for at, b := range []byte(name) {
 		if b != '/' {
 			continue
@@ -165,4 +171,9 @@ func unnamed(op, name string, err error) error {
 }
 
 // Close closes the directory. Files that were opened beneath it stay open.
-func (r *rootDir) Close() error { return errors.Join(closeFile(r.dir), closeFile(r.root)) }
+func (r *rootDir) Close() error {
+	if r.root == nil {
+		return closeFile(r.dir)
+	}
+	return errors.Join(closeFile(r.dir), closeFile(r.root))
+}

@@ -11,6 +11,19 @@ import (
 // renamesMax bounds how often openat2 is repeated because something was renamed or mounted while it looked.
 const renamesMax = 128
 
+// openPassage opens a directory that may be entered and not be read, to look names up in it. cause is why it cannot be read.
+func openPassage(path string, cause error) (*rootDir, error) {
+	var fd int
+	err := retryInterrupted(func() (err error) {
+		fd, err = unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		return err
+	})
+	if err != nil {
+		return nil, cause
+	}
+	return &rootDir{dir: os.NewFile(uintptr(fd), path)}, nil
+}
+
 // openBeneath has the kernel refuse links and ways out of the root in the same step in which it opens: openat2(2), since
 // Linux 5.6. Some container sandboxes answer EPERM for calls that they do not know.
 func (r *rootDir) openBeneath(name string, flags int) (*os.File, error) {
