@@ -122,6 +122,9 @@ func (o *verifyOptions) check(flags *pflag.FlagSet, file string) (coordinator.Ve
 	if o.cached {
 		job.ReadPath = coordinator.ReadCached
 	}
+	if err := o.unstated(flags); err != nil {
+		return job, err
+	}
 	switch {
 	case flags.Changed("length") && o.length == 0:
 		return job, manners.UsageError("--length", "leave it out to go on to the end", "at least one byte is needed")
@@ -142,6 +145,22 @@ func (o *verifyOptions) check(flags *pflag.FlagSet, file string) (coordinator.Ve
 	var err error
 	job.Spec, job.Infer, err = o.spec(flags)
 	return job, err
+}
+
+// unstated refuses what must not come from a variable that was set for something else: to write into a file, to leave a part of
+// it out, and of a repair the content.
+func (o *verifyOptions) unstated(flags *pflag.FlagSet) error {
+	names := []string{"repair", "offset", "length"}
+	if o.repair {
+		names = append(names, "rules", "layout")
+	}
+	for _, name := range names {
+		if f := flags.Lookup(name); f.Changed && !manners.Stated(flags, name) && f.Value.String() != f.DefValue {
+			return manners.UsageError("--"+name, fmt.Sprintf("--%s=%s on the command line, if it is meant", name, coordinator.ShellWord(f.Value.String())),
+				"it is set by a variable of the environment, and has to be named")
+		}
+	}
+	return nil
 }
 
 // explicit refuses a repair whose content was not named on this command line: neither the size of a damaged file nor a
@@ -208,7 +227,23 @@ func (j *verifying) run(ctx context.Context) error {
 	}
 	report.ExitCode = manners.ExitCode(err)
 	told := errors.Join(results.report(report), results.close(), j.summarize(report))
+	if err == nil && told != nil && !errors.Is(told, manners.ErrReaderGone) {
+		return unheard(told, report)
+	}
 	return beside(j.console, err, told)
+}
+
+// unheard is the end of a verification of a right file that could not be told of. That there was no space for the report says
+// nothing of the file, so it is no error of space.
+func unheard(told error, r coordinator.VerifyReport) error {
+	outcome := "is good"
+	if r.Repair != nil {
+		outcome = "is repaired and verified again"
+	}
+	return &coordinator.Failure{
+		Kind: coordinator.KindRuntime, Op: "verify", Path: r.File, Hint: "--json=FILE writes the report to another place",
+		Err: fmt.Errorf("it %s, but the report could not be written: %s", outcome, told.Error()),
+	}
 }
 
 // partly adds to an interrupted repair what has become of the file.
