@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"sync"
 )
 
@@ -54,6 +55,9 @@ func (r *run) keeps(err error) bool {
 	if _, gone := errors.AsType[errTaken](err); gone || r.job.Sync == SyncNone {
 		return false
 	}
+	if r.output.gone() {
+		return false // somebody took its files away, and nothing is left to go on with
+	}
 	f, ok := errors.AsType[*Failure](err)
 	switch {
 	case r.output.held:
@@ -62,6 +66,19 @@ func (r *run) keeps(err error) bool {
 		return !ok || f.Kind != KindRefused
 	}
 	return false
+}
+
+// gone says that a name without which nobody can go on with the job is not there any more. What cannot be looked at is
+// presumed to be there.
+func (o *output) gone() bool {
+	if o.journal == nil {
+		return false
+	}
+	missing := func(name string) bool {
+		_, err := o.dir.stat(name)
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	return missing(o.journal.name) || !o.published && missing(o.standing())
 }
 
 // farewell releases the workers of a run that failed, without waiting for long.

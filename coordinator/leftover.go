@@ -33,14 +33,18 @@ func (o *output) meetRivals(ctx context.Context) error {
 		}
 	}
 	for _, r := range rivals {
-		if r.foreign != "" || !r.unfinished(final) {
+		if r.foreign != "" {
+			o.leave(r, r.foreign) // anybody may have put it there, so it keeps nobody from the output
+			continue
+		}
+		if !r.unfinished(final) {
 			continue
 		}
 		if o.request.leftover != LeftoverDiscard {
 			return o.refuseUnfinished(r)
 		}
-		if _, err := o.findMine(r.staging); err != nil {
-			return err
+		if obstacle := o.obstacle(r); obstacle != "" {
+			return refused("remove", o.path, "an unfinished job of it cannot be discarded: "+obstacle, o.byHand(r))
 		}
 		o.leftoverBytes += r.facts.allocated
 	}
@@ -281,6 +285,9 @@ func (o *output) refuseUnfinished(r rival) *Failure {
 		reason = fmt.Sprintf("an unfinished job of this output, with the same %s, stands beside it", ours)
 	}
 	hint := "--restart removes it and starts again"
+	if o.obstacle(r) != "" {
+		hint = o.byHand(r)
+	}
 	if err := o.readWhole(&r); err == nil && o.flaw(r) == "" {
 		hint = fmt.Sprintf("%s goes on with it; %s; coordinator discard %s removes it", ResumeCommand(o.path), hint, o.quoted())
 	}

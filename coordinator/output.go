@@ -31,9 +31,10 @@ type output struct {
 	dir     *directory
 	fs      FileSystem
 
-	leftoverBytes int64  // what unfinished jobs that claim will discard have on the device
-	wanted        string // begins the id of the unfinished job that was asked for; empty: any
-	found         rival  // the unfinished job that is to be gone on with, from openUnfinished on
+	notes         []string // what stays in the directory, and somebody should know of
+	leftoverBytes int64    // what unfinished jobs that claim will discard have on the device
+	wanted        string   // begins the id of the unfinished job that was asked for; empty: any
+	found         rival    // the unfinished job that is to be gone on with, from openUnfinished on
 
 	// From claim or takeOver on.
 	jobID   string

@@ -148,6 +148,9 @@ func (r *run) open(ctx context.Context) (reason string, err error) {
 	if err != nil {
 		return "", err
 	}
+	for _, note := range r.output.notes {
+		r.emit(Warning{Text: note})
+	}
 	r.flush = r.output.flush
 	if err := r.nameForWorkers(); err != nil {
 		return "", err

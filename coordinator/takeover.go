@@ -73,6 +73,7 @@ func (o *output) find(ctx context.Context) error {
 func (o *output) choose(rivals []rival) (rival, error) {
 	var usable []rival
 	var flaws []string
+	hint := fmt.Sprintf("run it again with --restart, or remove what is left: coordinator discard %s", o.quoted())
 	for _, r := range rivals {
 		if r.live {
 			return rival{}, o.refuseLive(r)
@@ -88,6 +89,9 @@ func (o *output) choose(rivals []rival) (rival, error) {
 		}
 		if flaw := o.flaw(r); flaw != "" {
 			flaws = append(flaws, fmt.Sprintf("job %s cannot be gone on with: %s", r.jobID, flaw))
+			if o.obstacle(r) != "" {
+				hint = o.byHand(r)
+			}
 			continue
 		}
 		usable = append(usable, r)
@@ -98,8 +102,7 @@ func (o *output) choose(rivals []rival) (rival, error) {
 	case len(usable) > 1:
 		return rival{}, o.refuseSeveral("resume", usable)
 	case len(flaws) > 0:
-		return rival{}, refused("resume", o.path, strings.Join(flaws, "; "),
-			fmt.Sprintf("run it again with --restart, or remove what is left: coordinator discard %s", o.quoted()))
+		return rival{}, refused("resume", o.path, strings.Join(flaws, "; "), hint)
 	}
 	return rival{}, refused("resume", o.path, "there is no unfinished job of this output",
 		"coordinator jobs "+commandPath(o.dir.path)+" lists those of the directory")

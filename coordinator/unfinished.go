@@ -19,7 +19,7 @@ const (
 	StateLive      = "live"      // a coordinator has it
 	StateResumable = "resumable" // Resume goes on with it
 	StatePublished = "published" // its file is complete under its name, and Resume only cleans up
-	StateUnusable  = "unusable"  // Discard removes it
+	StateUnusable  = "unusable"  // Discard removes it, unless the reason says that a person has to
 )
 
 // Unfinished is a job of which something stands in an output's directory.
@@ -35,6 +35,8 @@ type Unfinished struct {
 	Began        string `json:"began,omitempty"` // RFC 3339, UTC
 	DurableBytes int64  `json:"durable_bytes"`
 	StagedBytes  int64  `json:"staged_bytes"` // the size of the staging file, durable or not
+
+	Left []string `json:"left,omitempty"` // names of the job that Discard left: they are no files of this program's making
 
 	Parameters Parameters `json:"parameters"` // zero where the journal cannot be read
 
@@ -136,6 +138,9 @@ func (o *output) describe(r rival) Unfinished {
 		u.State = StateLive
 	case flaw != "":
 		u.Reason = flaw
+		if of.obstacle(r) != "" {
+			u.Reason += "; " + of.byHand(r)
+		}
 	case unseen != nil:
 		u.Reason = unseen.Error()
 	case published:
@@ -175,7 +180,13 @@ func Discard(ctx context.Context, path, jobID string) (removed Unfinished, err e
 	if err != nil {
 		return Unfinished{}, err
 	}
-	return o.describe(r), o.discard(r)
+	removed = o.describe(r)
+	if err := o.discard(r); err != nil {
+		return removed, err
+	}
+	o.sweepProbes(rivals)
+	removed.Left, err = o.leftOf(r.jobID)
+	return removed, err
 }
 
 func (o *output) chooseToDiscard(rivals []rival) (rival, error) {
@@ -192,8 +203,9 @@ func (o *output) chooseToDiscard(rivals []rival) (rival, error) {
 		return rival{}, o.refuseSeveral("discard", chosen)
 	case chosen[0].live:
 		return rival{}, o.refuseLive(chosen[0])
-	case chosen[0].foreign != "":
-		return rival{}, refused("discard", o.path, "its unfinished job is not ours alone: "+chosen[0].foreign, "look at its files: ls -l "+ShellWord(o.at("."+o.stem.text))+".*")
+	}
+	if obstacle := o.obstacle(chosen[0]); obstacle != "" {
+		return rival{}, refused("discard", o.path, "its unfinished job is not ours alone: "+obstacle, o.byHand(chosen[0]))
 	}
 	return chosen[0], nil
 }

@@ -146,6 +146,9 @@ and the output itself is not touched.`,
 			durable = "how much of it was durable is not known"
 		}
 		text := fmt.Sprintf("removed the unfinished job %s of %s (%s)\n", removed.Job, coordinator.Printable(args[0]), durable)
+		for _, name := range removed.Left {
+			c.Say("warning: %s is left: it is no file of this program's making; look at it, and remove it by hand", name)
+		}
 		return results.deliver(c, discardReport{SchemaVersion: discardSchema, Removed: removed}, text)
 	}
 	return d.Add(cmd)
