@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"gigafizz/layout"
@@ -245,6 +247,37 @@ func (v *verification) otherN() string {
 	return ""
 }
 
+// guessSeed says of incompressible bytes which layout they may be of. Of seeds only the default can be tried.
+func (v *verification) guessSeed(head []byte) string {
+	plain := layout.Spec{Kind: layout.KindRandom, Bytes: int64(len(head))}
+	l, err := layout.New(plain)
+	if err != nil {
+		return ""
+	}
+	ours := make([]byte, len(head))
+	l.Fill(ours, 0)
+	if bytes.Equal(ours, head) {
+		return "its beginning is that of --layout=random:0"
+	}
+	if v.run.job.Spec.Kind == layout.KindRandom {
+		return "it may have another seed: --layout=random:SEED"
+	}
+	return "its beginning is no text: it may be --layout=random:SEED"
+}
+
+// incompressible says whether bytes look random: of each value there are some, and of none many.
+func incompressible(b []byte) bool {
+	if len(b) < 16<<10 {
+		return false
+	}
+	var counts [256]int
+	for _, c := range b {
+		counts[c]++
+	}
+	mean := len(b) / len(counts)
+	return slices.Min(counts[:]) > mean/3 && slices.Max(counts[:]) < 2*mean
+}
+
 // exactN is the n whose file has exactly this size, if there is one.
 func exactN(rules []layout.Rule, sizeBytes int64) (int64, bool) {
 	n, err := layout.LargestN(rules, sizeBytes)
@@ -269,8 +302,12 @@ func (v *verification) head() []byte {
 
 // guess says which parameters the beginning of the file looks like, if those are not the ones that were given.
 func (v *verification) guess() string {
-	rules, ok := layout.GuessRules(v.head())
+	head := v.head()
+	rules, ok := layout.GuessRules(head)
 	spec := v.run.job.Spec
+	if !ok && incompressible(head) {
+		return v.guessSeed(head)
+	}
 	if !ok || spec.Kind == layout.KindRules && layout.FormatRules(rules) == layout.FormatRules(spec.Rules) {
 		return ""
 	}

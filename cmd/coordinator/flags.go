@@ -27,8 +27,8 @@ func (o *content) flags() *pflag.FlagSet {
 	o.rules = ruleList{{Divisor: 3, Word: "Fizz"}, {Divisor: 5, Word: "Buzz"}}
 	f.VarP(&o.n, "n", "n", "number of records: `COUNT` such as 1e9 or 1_000_000_000")
 	f.Var(&o.rules, "rules", "`RULES` as DIVISOR=WORD,...; a WORD holds no comma; 1=y is yes(1), an empty value counts")
-	f.Var(&o.layout, "layout", "`LAYOUT` of the bytes: rules, or random[:SEED] for incompressible ones")
-	f.Var(&o.size, "size", "`SIZE` of a random file: 8GiB, 500MB or bytes")
+	f.Var(&o.layout, "layout", "`LAYOUT` of the bytes: rules, or random[:SEED] for incompressible ones (SEED 0 without one)")
+	f.Var(&o.size, "size", "`SIZE` of a random file: 8GiB (8G is the same), 500MB or bytes")
 	return f
 }
 
@@ -108,7 +108,7 @@ func (o *telling) reportFlags() *pflag.FlagSet {
 	f := manners.NewFlags("Reports")
 	f.StringVar(&o.json, "json", "", "write the report as JSON to this `FILE`; - or no value for standard output")
 	f.Lookup("json").NoOptDefVal = "-"
-	f.BoolVarP(&o.quiet, "quiet", "q", false, "only errors")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "only errors, and the data that a command is for")
 	return f
 }
 

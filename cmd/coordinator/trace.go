@@ -33,7 +33,9 @@ func (t *trace) observe(e coordinator.Event) {
 		return
 	}
 	body := traceBody(e.Body)
-	maps.DeleteFunc(body, func(_ string, v any) bool { return reflect.ValueOf(v).Kind() == reflect.String && reflect.ValueOf(v).Len() == 0 })
+	maps.DeleteFunc(body, func(_ string, v any) bool {
+		return reflect.ValueOf(v).Kind() == reflect.String && reflect.ValueOf(v).Len() == 0
+	})
 	text, err := json.Marshal(traceLine{At: e.At.Seconds(), Event: e.Body.Name(), Body: body})
 	if err == nil {
 		_, err = t.out.Write(append(text, '\n'))

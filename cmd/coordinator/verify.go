@@ -291,7 +291,7 @@ func (j *verifying) echo(e coordinator.Event) {
 		case coordinator.InferNothing:
 		}
 		j.console.Say("verify %s as %s%s", b.File, contents(l), from)
-		j.console.Say("bytes %d to %d, read %s, %s", b.Range.Off, b.Range.End(), b.ReadPath, plural(int64(b.Threads), "thread"))
+		j.console.Say("%s from offset %d on, read %s, %s", plural(b.Range.Len, "byte"), b.Range.Off, b.ReadPath, plural(int64(b.Threads), "thread"))
 	case coordinator.RepairPlanned:
 		j.console.Say("repair %s in place: %s to write, %s%s%s", title(j.job.Path), plural(int64(b.Extents), "extent"),
 			plural(b.Bytes, "byte"), both(b.Bytes), sizeChange(b.CutBytes, b.AddedBytes))

@@ -163,9 +163,9 @@ func pathText(path string) string {
 }
 
 func verdictText(r coordinator.VerifyReport) string {
-	what := fmt.Sprintf("bytes %d to %d", r.OffsetBytes, r.OffsetBytes+r.LengthBytes)
+	what := fmt.Sprintf("%s from offset %d on", plural(r.LengthBytes, "byte"), r.OffsetBytes)
 	if r.LengthBytes == r.ExpectedBytes {
-		what = fmt.Sprintf("all %d bytes", r.LengthBytes)
+		what = fmt.Sprintf("all %s bytes", digits(r.LengthBytes))
 	}
 	if !r.Good {
 		text := fmt.Sprintf("%s: bad", r.File)

@@ -116,12 +116,39 @@ func flagLine(f *pflag.Flag) string {
 		name += "=" + placeholder
 	}
 	switch f.DefValue {
-	case "", "0", "0s", "false":
+	case "", "0", "0s", "false", "[]":
 	default:
 		usage += " (default " + strings.TrimSuffix(f.DefValue, "m0s") + ")"
 	}
-	return fmt.Sprintf("  %-20s %s\n", name, usage)
+	return filled(fmt.Sprintf("  %-20s ", name), usage)
 }
+
+// helpWidth is how long a line of the help may be.
+const helpWidth = 120
+
+// filled is text behind a beginning, in lines that are indented like it.
+func filled(begin, text string) string {
+	var b strings.Builder
+	b.WriteString(begin)
+	at := len(begin)
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0:
+		case at+1+len(word) > helpWidth:
+			b.WriteString("\n" + strings.Repeat(" ", usageColumn))
+			at = usageColumn
+		default:
+			b.WriteByte(' ')
+			at++
+		}
+		b.WriteString(word)
+		at += len(word)
+	}
+	return b.String() + "\n"
+}
+
+// usageColumn is where the help of a flag begins.
+const usageColumn = 23
 
 // flagError names the flag, the value and the accepted form, and the nearest flag for one that does not exist.
 func flagError(cmd *cobra.Command, err error) error {
@@ -199,9 +226,10 @@ func noWords(cmd *cobra.Command, args []string) error {
 
 // newHelpCommand is help, which refuses what it does not know instead of ending well.
 func newHelpCommand() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "help [command]",
 		Short: "what a command does, its flags and exit codes",
+		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
@@ -210,4 +238,5 @@ func newHelpCommand() *cobra.Command {
 			return about.Help()
 		},
 	}
+	return Command{Codes: []int{ExitOK, ExitUsage}}.Add(cmd)
 }
