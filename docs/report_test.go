@@ -56,6 +56,9 @@ func fieldNames(of reflect.Type) map[string]bool {
 	case reflect.Struct:
 		for f := range of.Fields() {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if name == "-" { // in no report
+				continue
+			}
 			names[name] = true
 			for inner := range fieldNames(f.Type) {
 				names[inner] = true
