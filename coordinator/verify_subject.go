@@ -151,10 +151,11 @@ func (s *subject) change() (what string, err error) {
 		return "", bare(err)
 	}
 	named, err := os.Stat(s.path)
-	switch {
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", bare(err)
-	case err != nil || !os.SameFile(opened, named):
+	}
+	switch {
+	case named == nil || !os.SameFile(opened, named): // nil: it is gone
 		return "it was replaced, renamed or removed", nil
 	case facts.size != s.facts.size:
 		s.grown = facts.size - s.facts.size
