@@ -5,16 +5,20 @@
 //	console.go      standard output carries data or a report and nothing else, all the rest goes to standard error
 //	status.go       what goes wrong ends as one message, one hint and one exit code
 //	signals.go      the first signal asks for an end in order, the second one leaves
+//	limits_unix.go  limits of the process under which the runtime would end it with a stack trace
 //	result.go       files of reports are tried before the work and written after it; place.go knows where paths lead
 //	choice.go       values that flags take; counts and sizes are in package quantity
 package manners
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"gigafizz/coordinator"
 )
 
 // Program is one of the commands of this project.
@@ -33,6 +37,11 @@ func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout
 			code = c.internal(v, p.State)
 		}
 	}()
+	if reason, hint := tooTight(); reason != "" {
+		err := &coordinator.Failure{Op: "start", Err: errors.New(reason), Hint: hint}
+		c.Complain(err)
+		return ExitCode(err)
+	}
 	ignoreSignals()
 	ctx, stop := watchSignals(ctx, c)
 	defer stop()
