@@ -54,23 +54,3 @@ func TestNoPoisonedByteIsRight(t *testing.T) {
 		})
 	}
 }
-
-func TestSparsePoisonIsInEveryRunOfItsStrideAndAtTheEnd(t *testing.T) {
-	for name, l := range classifyLayouts(t) {
-		rapid.Check(t, func(t *rapid.T) {
-			p := make([]byte, rapid.IntRange(1, 10_000).Draw(t, "len"))
-			off := rapid.Int64Range(0, l.Size()-int64(len(p))).Draw(t, "off")
-			l.Fill(p, off)
-			right := bytes.Clone(p)
-			if !l.PoisonSparsely(p) {
-				return
-			}
-			for first := range p {
-				end := min(first+layout.PoisonStride, len(p))
-				if bytes.Equal(p[first:end], right[first:end]) {
-					t.Fatalf("%s: nothing is wrong from byte %d to %d of %d", name, first, end, len(p))
-				}
-			}
-		})
-	}
-}

@@ -20,20 +20,3 @@ func (l *Layout) Poison(p []byte, off int64) {
 		p[i] ^= 0xff
 	}
 }
-
-// PoisonStride is what lies between two bytes that PoisonSparsely sets: the smallest sector that storage has.
-const PoisonStride = 512
-
-// PoisonSparsely sets one byte of every PoisonStride of p, and the last, to what no record has, and says whether
-// that is known of the layout. What is between them stays as it was. A p that then compares equal was written by a read
-// that left out no run of PoisonStride bytes and reached its end.
-func (l *Layout) PoisonSparsely(p []byte) bool {
-	if _, ok := l.content.(*records); !ok || len(p) == 0 {
-		return false
-	}
-	for i := 0; i < len(p); i += PoisonStride {
-		p[i] = neverWritten
-	}
-	p[len(p)-1] = neverWritten
-	return true
-}

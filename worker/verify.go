@@ -17,8 +17,7 @@ import (
 // verifier reads extents back and compares them with the layout.
 //
 // What is read and what is expected never share memory, and before each read the memory for it is poisoned: then no byte
-// of it is right, so a read that claims more than it did cannot pass. Where poisoning would cost as much as reading, fewer
-// bytes are poisoned, see right.
+// of it is right, so a read that claims more than it did cannot pass.
 //
 //	buffer   ...| context | carried | window ...
 //	                                ^ roomBytes, where a page begins
@@ -132,9 +131,6 @@ func (v *verifier) window(ctx context.Context, e layout.Extent) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	if v.failed == 0 && v.right(e) {
-		return nil
-	}
 	n, err := v.read(e)
 	v.source.cache.check(layout.Extent{Off: e.Off, Len: n})
 	v.look(roomBytes+e.Off%v.source.alignBytes, layout.Extent{Off: e.Off, Len: n})
@@ -165,34 +161,6 @@ func (v *verifier) window(ctx context.Context, e layout.Extent) error {
 
 // errClaim is a read that says it has read more than it was asked for.
 var errClaim = errors.New("more bytes than were asked for")
-
-// right reads a window through the page cache or out of memory, and says whether it is what belongs there and nothing is carried to it. If
-// not, whatever is the matter, window reads it once more and judges that.
-//
-// To poison every byte takes half as long as to read it, so here it is a byte of each sector and the last one. A read that
-// does less than it says leaves out whole sectors, pages or extents, or what is behind the byte at which it stopped: each
-// holds such a byte. The second read has every byte poisoned, to tell exactly what it left out.
-func (v *verifier) right(e layout.Extent) bool {
-	if v.source.cache != nil || v.source.alignBytes != 1 || v.kept > v.context {
-		return false
-	}
-	place := v.buffer[roomBytes:][:e.Len]
-	if !v.layout.PoisonSparsely(place) {
-		return false
-	}
-	if n, err := v.source.reader.ReadAt(place, e.Off); int64(n) != e.Len || err != nil && !errors.Is(err, io.EOF) {
-		return false
-	}
-	for range layout.Compare(v.layout, place, e.Off, v.want) {
-		return false
-	}
-	v.looked.read.Add(e.Len)
-	v.next = e.End()
-	v.kept = int(min(contextBytes, e.Len))
-	v.context = v.kept
-	copy(v.buffer[roomBytes-v.kept:], place[len(place)-v.kept:])
-	return true
-}
 
 // read reads a window to where the buffer has it, and returns how many bytes of it are there. Direct reads are of whole
 // blocks: of what is before and behind the window nothing is looked at.
