@@ -78,7 +78,11 @@ func (o *output) gone() bool {
 		_, err := o.dir.stat(name)
 		return errors.Is(err, fs.ErrNotExist)
 	}
-	return missing(o.journal.name) || !o.published && missing(o.standing())
+	journal := o.journal.name
+	if !o.held { // a resume that could not take the job over has taken its own journal away again
+		journal = o.found.source
+	}
+	return missing(journal) || !o.published && missing(o.standing())
 }
 
 // farewell releases the workers of a run that failed, without waiting for long.

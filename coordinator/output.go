@@ -270,7 +270,7 @@ func (o *output) revoke(extents []layout.Extent) error {
 
 // durableBytes is what the job's journal calls durable now. It is read again: the journal is what a resume believes.
 func (o *output) durableBytes() int64 {
-	if o.journal == nil {
+	if o.journal == nil || !o.held { // a resume that could not take the job over changed nothing
 		return o.found.durableBytes()
 	}
 	return rival{state: loadJournal(o.journal.file)}.durableBytes()

@@ -53,6 +53,7 @@ func TestP11OnADiskThatAJobFilledToTheLastBlockEveryCommandEndsAsItShould(t *tes
 	durable := durableBytes(t, d.dir)
 	ends(t, program, "-q", "--n=15", "--out="+filepath.Join(d.dir, "other")).wants(t, manners.ExitSpace, "needed 58 bytes", "available 0 bytes")
 	ends(t, program, "-q", "resume", out).wants(t, manners.ExitSpace, "ENOSPC", "free a few KiB", "coordinator resume "+out)
+	ends(t, program, "resume", out).wants(t, manners.ExitSpace, "durable: "+digits(durable)+" of ")
 	wantNames(t, d.dir, left...)
 	if now := durableBytes(t, d.dir); now != durable || durable == 0 {
 		t.Errorf("%d bytes were durable, and %d are", durable, now)
