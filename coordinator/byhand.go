@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,8 +13,10 @@ func (o *output) obstacle(r rival) string {
 	if r.foreign != "" || r.staging == "" {
 		return r.foreign
 	}
-	if _, err := o.findMine(r.staging); err != nil {
-		return "its staging file: " + asFailure("look at", err).Err.Error()
+	// What could not be looked at is no obstacle: the removal looks again, and its error is one.
+	_, err := o.findMine(r.staging)
+	if f, ok := errors.AsType[*Failure](err); ok && f.Kind == KindRefused {
+		return "its staging file: " + f.Err.Error()
 	}
 	return ""
 }

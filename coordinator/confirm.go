@@ -24,6 +24,9 @@ func (r *run) confirm(ctx context.Context) error {
 	if err != nil || found.badN == 0 {
 		return err
 	}
+	if found.first.failure != nil {
+		return found.first.failure // what cannot be read is not known to be wrong
+	}
 	return &Failure{
 		Kind: KindBad, Op: "resume", Path: r.job.Target.Path, Extent: found.first.Extent,
 		Err: fmt.Errorf("its job had published it, but %d of these bytes are not what was written, and %d extents are bad in all:"+

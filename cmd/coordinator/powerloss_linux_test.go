@@ -360,7 +360,7 @@ func (c *cutRun) damaged(t *testing.T) {
 	}
 	_, err = f.WriteAt(make([]byte, 64<<10), 1<<20)
 	hole := unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 3<<20, 64<<10)
-	if err := errors.Join(err, hole, f.Truncate(c.of.sizeBytes-100<<10), f.Sync(), f.Close()); err != nil {
+	if err := errors.Join(err, hole, f.Truncate(c.of.sizeBytes-100<<10-1), f.Sync(), f.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
