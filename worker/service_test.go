@@ -249,6 +249,9 @@ func wantCode(t *testing.T, err error, want codes.Code) *pb.Failure {
 func TestAJobIsWrittenFlushedAndReleased(t *testing.T) {
 	for _, sink := range encodeSinks(available()) {
 		t.Run(sink.String(), func(t *testing.T) {
+			if sink == pb.Sink_SINK_DIRECT {
+				skipWithoutDirect(t)
+			}
 			r := startRig(t, nil)
 			j, l := r.job(sink, 500_000)
 			extents := cut(l, 1<<20)

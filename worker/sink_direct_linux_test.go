@@ -121,11 +121,8 @@ func TestDirectRefusesWhatIsNotTheSameFilePastTheCache(t *testing.T) {
 }
 
 func TestAJobIsWrittenDirectly(t *testing.T) {
+	skipWithoutDirect(t)
 	r := startRig(t, nil)
-	probe := sparseFile(t, t.TempDir(), 1)
-	if err := errors.Join(openPastTheCache(t, probe).Close(), probe.Close()); err != nil {
-		t.Error(err)
-	}
 	j, l := r.job(pb.Sink_SINK_DIRECT, 2_000_000)
 	got := r.mustWrite(writeRequest(j, cut(l, 4<<20)...))
 	if v := r.mustFlush(j, got.handle.HandleId); v.Failure != nil || len(v.Durable) != 1 {

@@ -73,10 +73,21 @@ func openPastTheCache(t testing.TB, f *os.File) *os.File {
 func mustOpenSink(t testing.TB, o opening) Sink {
 	t.Helper()
 	s, err := openSink(o)
+	if o.Kind == KindDirect && errors.Is(err, syscall.EOPNOTSUPP) {
+		t.Skipf("open a direct sink: %v", err)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// skipWithoutDirect ends a test where the file system knows no direct I/O.
+func skipWithoutDirect(t testing.TB) {
+	t.Helper()
+	if err := openTestSink(t, KindDirect, 4096).Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 // sparseFile makes a file of sizeBytes bytes without blocks in dir.
