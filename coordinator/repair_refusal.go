@@ -60,7 +60,7 @@ func (v *verification) refuseLonger() *Failure {
 		return nil
 	}
 	got := make([]byte, min(excess, excessLookedBytes))
-	if n, _ := v.inPlace.file.ReadAt(got, v.layout.Size()); n < len(got) {
+	if n, _ := v.subject.file.ReadAt(got, v.layout.Size()); n < len(got) {
 		return nil // no evidence: it cannot be read
 	}
 	differing := int64(0)
@@ -148,7 +148,7 @@ func (v *verification) next() string {
 	if v.job.Infer != InferNothing {
 		return "name what belongs there, with --repair to have it written again: coordinator verify " + commandPath(v.job.Path) + " --n=COUNT"
 	}
-	for _, refuse := range []func() *Failure{v.refuseMisfit, v.refuseOtherParameters, v.refuseTooWrong, v.refuseShorter} {
+	for _, refuse := range []func() *Failure{v.refuseMisfit, v.refuseOtherParameters, v.refuseLonger, v.refuseTooWrong, v.refuseShorter} {
 		if f := refuse(); f != nil {
 			return f.Hint
 		}
